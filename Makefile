@@ -1,0 +1,35 @@
+# Two commands on a fresh clone: `make demo` and `make test`. They need Python 3.11+, make and pip.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types check clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.demo
+	$(BIN)/attnlab demo
+
+test: $(VENV)/.dev
+	$(BIN)/pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+check: lint types test
+
+# A stamp file per set of extras: installed again only when the requirements change.
+$(VENV)/.demo $(VENV)/.dev: $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	touch $@
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "attnlab needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache build src/*.egg-info

@@ -1,0 +1,57 @@
+"""The command line, thin: parse, call, print. One file a group of commands.
+
+Command modules import torch and the lab's heavy parts inside the functions, so that
+`attnlab --help` and shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from attnlab import __version__, console
+from attnlab.errors import RunFailed, UserError
+
+app = typer.Typer(
+    name="attnlab",
+    help="Attention Lab: take attention apart, put Transformers together, train and compare them honestly.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        console.result(f"attnlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def lab(
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print details as well.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True),
+    ] = False,
+) -> None:
+    if quiet and verbose:
+        raise UserError("--quiet and --verbose contradict each other: give one of them.")
+    if quiet:
+        console.set_verbosity(console.Verbosity.QUIET)
+    elif verbose:
+        console.set_verbosity(console.Verbosity.VERBOSE)
+
+
+def main() -> None:
+    """Entry point: every error a user can cause ends here, in one sentence and an exit code."""
+    try:
+        app()
+    except (UserError, RunFailed) as error:
+        console.fail(str(error))
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.exit(141)

@@ -1,0 +1,58 @@
+"""Where the lab speaks: results to standard output, remarks to standard error.
+
+Colours and bars appear on a terminal only (rich decides; NO_COLOR is honoured).
+`--quiet` keeps results and errors, `--verbose` adds details.
+"""
+
+from __future__ import annotations
+
+import enum
+
+from rich.console import Console
+
+
+class Verbosity(enum.IntEnum):
+    QUIET = 0
+    NORMAL = 1
+    VERBOSE = 2
+
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(highlight=False, soft_wrap=True, stderr=True)
+_verbosity = Verbosity.NORMAL
+
+
+def set_verbosity(level: Verbosity) -> None:
+    global _verbosity
+    _verbosity = level
+
+
+def verbosity() -> Verbosity:
+    return _verbosity
+
+
+def result(text: object = "") -> None:
+    """What the command was asked for: printed even with --quiet."""
+    out.print(text)
+
+
+def say(text: str) -> None:
+    """A remark on what is going on."""
+    if _verbosity >= Verbosity.NORMAL:
+        err.print(text, markup=False)
+
+
+def detail(text: str) -> None:
+    """A remark for --verbose."""
+    if _verbosity >= Verbosity.VERBOSE:
+        err.print(text, markup=False, style="dim")
+
+
+def warn(text: str) -> None:
+    """Something the user should know: the lab changed or refused part of what was asked."""
+    err.print(f"note: {text}", markup=False, style="yellow")
+
+
+def fail(text: str) -> None:
+    """The one sentence before a non-zero exit."""
+    err.print(f"error: {text}", markup=False, style="bold red")

@@ -1,0 +1,37 @@
+"""Errors a person can cause or meet, each told in one sentence instead of a traceback.
+
+`UserError`  what was typed or given is wrong: exit code 2, nothing has been written.
+`RunFailed`  a run that started could not go on: exit code 1, the reason stands in its folder.
+Anything else that escapes is a fault of the lab and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class UserError(Exception):
+    """Something the user typed or gave is wrong. The message says what, where and what to do."""
+
+    exit_code = 2
+
+
+class RunFailed(Exception):
+    """A run had to stop. The message names the cause and what is kept."""
+
+    exit_code = 1
+
+
+def nearest(name: str, choices: Iterable[str]) -> str | None:
+    """The choice closest in spelling to `name`, or None when nothing is close."""
+    found = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
+    """One sentence for a name that is not among `choices`, with the nearest one that is."""
+    options = sorted(choices)
+    close = nearest(name, options)
+    hint = f"did you mean {close!r}?" if close else f"choose from {', '.join(options)}."
+    return f"unknown {kind} {name!r}: {hint}"
