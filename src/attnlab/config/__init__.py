@@ -1,0 +1,17 @@
+"""Configuration: typed sections, from a YAML recipe, overridden by flags, checked before anything runs."""
+
+from attnlab.config.recipe import check, load, read_recipe
+from attnlab.config.sections import (
+    BatchSection,
+    MachineSection,
+    OptimizerSection,
+    ScheduleSection,
+    Section,
+    TrainingSection,
+    option,
+)
+
+__all__ = [
+    "BatchSection", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "TrainingSection",
+    "check", "load", "option", "read_recipe",
+]  # fmt: skip

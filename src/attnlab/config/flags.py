@@ -1,0 +1,81 @@
+"""Flags made from a configuration's fields, so that a setting is written down once.
+
+`with_flags(PretrainConfig)` gives a command function one option a leaf, grouped by topic, with
+the field's description as help; the function receives the flags that were typed, by path.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import typer
+from pydantic.fields import FieldInfo
+
+from attnlab.config.recipe import Key, flag_of, leaves
+from attnlab.config.sections import Section
+
+METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
+
+
+def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate `command(flags, ...)`: it gains every leaf of `config` as an option."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        options = {_parameter_name(key): key for key in leaves(config)}
+
+        @wraps(command)
+        def with_options(*args: Any, **kwargs: Any) -> Any:
+            given = {key: kwargs.pop(name) for name, key in options.items()}
+            flags: dict[Key, Any] = {key: value for key, value in given.items() if value is not None}
+            return command(flags, *args, **kwargs)
+
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        made = [_parameter(key, field, section) for key, (field, section) in leaves(config).items()]
+        parameters = sorted([*own, *made], key=lambda parameter: parameter.kind)
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {p.name: p.annotation for p in parameters}
+        return with_options
+
+    return decorate
+
+
+def _parameter_name(key: Key) -> str:
+    return "__".join(key)
+
+
+def _parameter(key: Key, field: FieldInfo, section: type[Section]) -> inspect.Parameter:
+    flag = flag_of(key, field)
+    help_text = f"{field.description} {_default_text(field)}".strip()
+    if field.annotation is bool:
+        info = typer.Option(f"{flag}/--no-{flag[2:]}", help=help_text, rich_help_panel=section.topic)
+        annotation: Any = Annotated[bool | None, info]
+    else:
+        info = typer.Option(flag, help=help_text, rich_help_panel=section.topic, metavar=_metavar(field))
+        annotation = Annotated[str | None, info]
+    return inspect.Parameter(
+        _parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _default_text(field: FieldInfo) -> str:
+    default = field.default
+    if default is None or field.is_required() or "(default" in (field.description or ""):
+        return ""
+    shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
+    return f"(default: {shown})"
+
+
+def _metavar(field: FieldInfo) -> str:
+    kinds = get_args(field.annotation) or (field.annotation,)
+    shown = []
+    for kind in kinds:
+        if get_origin(kind) is Literal:
+            shown += [str(choice) for choice in get_args(kind)]
+        elif isinstance(kind, str):
+            shown.append(kind)
+        elif kind in METAVARS:
+            shown.append(METAVARS[kind])
+    return "|".join(shown) or "TEXT"

@@ -1,0 +1,218 @@
+"""From a YAML recipe and flags to one checked configuration; every mistake becomes one sentence.
+
+    recipe.yaml, line 4: unknown key 'lrr' in optimizer: did you mean 'lr'?
+    --batch-size: ...
+
+Where a value came from (file and line, or flag) is kept beside it until it has been checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin
+
+import yaml
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from attnlab.config.sections import Section
+from attnlab.errors import UserError, nearest
+
+Key = tuple[str, ...]
+Loaded = TypeVar("Loaded", bound=Section)
+
+PLAIN = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
+LIMITS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
+
+
+def leaves(config: type[Section]) -> dict[Key, tuple[FieldInfo, type[Section]]]:
+    """Every leaf of a configuration by its path, with its field and the section that holds it."""
+    found: dict[Key, tuple[FieldInfo, type[Section]]] = {}
+    for name, field in config.model_fields.items():
+        kind = section_of(field)
+        if kind is None:
+            found[(name,)] = (field, config)
+        else:
+            found.update({(name, *key): leaf for key, leaf in leaves(kind).items()})
+    return found
+
+
+def section_of(field: FieldInfo) -> type[Section] | None:
+    """The section a field holds, or None for a leaf."""
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
+
+
+def flag_of(key: Key, field: FieldInfo) -> str:
+    """The flag of a leaf: the one it names, or its own name with dashes."""
+    extra = field.json_schema_extra
+    if isinstance(extra, dict) and "flag" in extra:
+        return str(extra["flag"])
+    return "--" + key[-1].replace("_", "-")
+
+
+def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> Loaded:
+    """The configuration of a recipe (if any) with the flags laid over it, checked."""
+    values: dict[str, Any] = {}
+    origins: dict[Key, str] = {}
+    if recipe is not None:
+        values, origins = read_recipe(recipe)
+    known = leaves(kind)
+    for key, value in flags.items():
+        field, section = known[key]
+        _drop_rivals(values, key, section)
+        _put(values, key, _none_if_said(value, field))
+        origins[key] = flag_of(key, field)
+    return check(kind, values, origins)
+
+
+def check(kind: type[Loaded], values: Mapping[str, Any], origins: Mapping[Key, str] | None = None) -> Loaded:
+    """Validate plain values; the first mistake is told in one sentence with where it stands."""
+    try:
+        return kind.model_validate(values)
+    except ValidationError as error:
+        raise UserError(_sentence(kind, error, origins or {})) from None
+
+
+def read_recipe(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:
+    """A YAML file as plain values, and the file and line of every key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such recipe.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise UserError(f"{path}: the recipe cannot be read: {reason}.") from None
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise UserError(f"{path}, line {line}: this is not YAML: {error.problem}.") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{path}: this is not YAML: {' '.join(str(error).split())}") from None
+    if node is None:
+        return {}, {}
+    if not isinstance(node, yaml.MappingNode):
+        raise UserError(f"{path}, line 1: a recipe is a list of 'key: value' lines.")
+    origins: dict[Key, str] = {}
+    return _plain(node, path, (), origins), origins
+
+
+def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        name, line = str(key_node.value), key_node.start_mark.line + 1
+        if name in values:
+            raise UserError(f"{path}, line {line}: {name!r} stands twice: remove one of them.")
+        origins[(*prefix, name)] = f"{path}, line {line}"
+        if isinstance(value_node, yaml.MappingNode):
+            values[name] = _plain(value_node, path, (*prefix, name), origins)
+        else:
+            values[name] = _construct(value_node)
+    return values
+
+
+def _construct(node: yaml.Node) -> Any:
+    """The value of a node; built by the safe loader, so a file can hold data and nothing else."""
+    loader = yaml.SafeLoader("")
+    try:
+        return loader.construct_object(node, deep=True)
+    except yaml.YAMLError:
+        return str(node.value)
+    finally:
+        loader.dispose()
+
+
+def _put(values: dict[str, Any], key: Key, value: Any) -> None:
+    for name in key[:-1]:
+        inner = values.setdefault(name, {})
+        if not isinstance(inner, dict):
+            inner = values[name] = {}
+        values = inner
+    values[key[-1]] = value
+
+
+def _drop_rivals(values: dict[str, Any], key: Key, section: type[Section]) -> None:
+    """`--steps` replaces a recipe's `epochs` instead of contradicting it."""
+    for name in key[:-1]:
+        values = values.get(name, {}) if isinstance(values, dict) else {}
+    for names in section.exclusive:
+        if key[-1] in names:
+            for rival in set(names) - {key[-1]}:
+                values.pop(rival, None)
+
+
+def _none_if_said(value: Any, field: FieldInfo) -> Any:
+    said = isinstance(value, str) and value.lower() == "none" and type(None) in get_args(field.annotation)
+    return None if said else value
+
+
+def _sentence(kind: type[Section], error: ValidationError, origins: Mapping[Key, str]) -> str:
+    problems = error.errors()
+    first = problems[0]
+    location = tuple(str(part) for part in first["loc"])
+    key = _known_part(kind, location)
+    where = _origin(key, origins)
+    more = len({_known_part(kind, tuple(str(part) for part in problem["loc"])) for problem in problems}) - 1
+    rest = f" ({more} more after this one.)" if more else ""
+    return f"{where}{_what(kind, first, key)}{rest}"
+
+
+def _known_part(kind: type[Section], location: Key) -> Key:
+    """pydantic appends the member of a union that failed; keep the part that names a key."""
+    key: Key = ()
+    section: type[Section] | None = kind
+    for part in location:
+        if section is None:
+            break
+        key = (*key, part)
+        field = section.model_fields.get(part)
+        section = section_of(field) if field is not None else None
+    return key
+
+
+def _origin(key: Key, origins: Mapping[Key, str]) -> str:
+    for length in range(len(key), 0, -1):
+        if key[:length] in origins:
+            return f"{origins[key[:length]]}: "
+    return ""
+
+
+def _what(kind: type[Section], problem: Any, key: Key) -> str:
+    if problem["type"] == "extra_forbidden":
+        section = kind
+        for name in key[:-1]:
+            section = cast(type[Section], section_of(section.model_fields[name]))
+        return _unknown_key(kind, section, key)
+    if problem["type"] == "value_error":
+        message = str(problem["ctx"]["error"])
+        return f"{'.'.join(key)}: {message}{'' if message.endswith(('.', '?')) else '.'}"
+    if problem["type"] == "missing":
+        return f"{'.'.join(key)} is needed and was not given."
+    return f"{'.'.join(key)} must be {_expected(kind, problem, key)}, got {problem['input']!r}."
+
+
+def _expected(kind: type[Section], problem: Any, key: Key) -> str:
+    """What a value should have been, in plain words, the choices of a union included."""
+    if problem["type"] == "model_type":
+        return "a group of 'key: value' lines"
+    field, _ = leaves(kind)[key]
+    kinds = get_args(field.annotation) or (field.annotation,)
+    words = [PLAIN[kind] for kind in kinds if kind in PLAIN]
+    for kind_ in (field.annotation, *kinds):
+        if get_origin(kind_) is Literal:
+            words += [repr(choice) for choice in get_args(kind_)]
+    limit = problem["msg"].partition("should be ")[2] if problem["type"] in LIMITS else ""
+    return limit or " or ".join(words) or "something else"
+
+
+def _unknown_key(kind: type[Section], section: type[Section], key: Key) -> str:
+    name, place = key[-1], f" in {'.'.join(key[:-1])}" if len(key) > 1 else ""
+    close = nearest(name, section.model_fields)
+    if close:
+        return f"unknown key {name!r}{place}: did you mean {close!r}?"
+    elsewhere = [".".join(path) for path in leaves(kind) if path[-1] == name]
+    if elsewhere:
+        return f"unknown key {name!r}{place}: it belongs to {elsewhere[0]!r}."
+    return f"unknown key {name!r}{place}: choose from {', '.join(section.model_fields)}."

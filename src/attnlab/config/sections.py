@@ -1,0 +1,191 @@
+"""The typed sections a configuration is made of. A field's description is its help text.
+
+Every leaf becomes a flag of the command line: `flag` names it where the field's own name would
+not do. Values are checked here and only here, whether they come from a recipe or from a flag.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from attnlab.errors import unknown
+
+
+def option(default: Any, help: str, flag: str | None = None, **limits: Any) -> Any:
+    """A field with its help text and, if its own name would not do, the name of its flag."""
+    return Field(default, description=help, json_schema_extra={"flag": flag} if flag else None, **limits)
+
+
+class Section(BaseModel):
+    """A group of settings. Unknown keys, wrong types and impossible combinations are errors."""
+
+    model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
+
+    topic: ClassVar[str] = "Options"
+    # Fields of which at most one may be set: a flag for one replaces a recipe's value for the others.
+    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_is_default(cls, values: Any) -> Any:
+        """`optimizer:` with nothing under it means the defaults."""
+        return {} if values is None else values
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_not_one(cls, value: Any, info: Any) -> Any:
+        """`seed: yes` is a boolean in YAML; Python would quietly take it for 1."""
+        if isinstance(value, bool):
+            annotation = cls.model_fields[info.field_name].annotation
+            if annotation is not bool and bool not in get_args(annotation):
+                raise ValueError(f"expected {_plain_type(annotation)}, got {str(value).lower()}")
+        return value
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> Section:
+        for names in self.exclusive:
+            given = [name for name in names if getattr(self, name) is not None]
+            if len(given) > 1:
+                raise ValueError(f"{' and '.join(given)} exclude each other: give one of them")
+        return self
+
+
+def _plain_type(annotation: Any) -> str:
+    names = {int: "a whole number", float: "a number", str: "a text"}
+    return next((name for kind, name in names.items() if kind is annotation or kind in get_args(annotation)),
+                "another type")  # fmt: skip
+
+
+OPTIMIZERS = (
+    "adamw", "adam", "sgd", "adagrad", "rmsprop", "adadelta", "adamax", "nadam", "radam", "asgd",
+    "adafactor", "muon",
+)  # fmt: skip
+SCHEDULES = ("constant", "linear", "cosine", "wsd")
+
+
+class OptimizerSection(Section):
+    topic: ClassVar[str] = "Optimizer"
+
+    name: str = option("adamw", f"Which optimizer: {', '.join(OPTIMIZERS)}.", "--optimizer")
+    lr: float = option(1e-3, "Peak learning rate.", gt=0)
+    matrix_lr: float = option(0.02, "Peak learning rate of Muon for the matrices (lr is for the rest).", gt=0)
+    weight_decay: float = option(0.1, "Weight decay of the matrices; biases, norms and embeddings have none.",
+                                 ge=0)  # fmt: skip
+    beta1: float = option(0.9, "First moment's decay (Adam family).", ge=0, lt=1)
+    beta2: float = option(0.95, "Second moment's decay (Adam family).", ge=0, lt=1)
+    momentum: float = option(0.9, "Momentum (SGD, RMSprop).", ge=0, lt=1)
+    clip: float | None = option(1.0, "Largest norm of the gradient; 'none' switches clipping off.", gt=0)
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name.lower() not in OPTIMIZERS:
+            raise ValueError(unknown("optimizer", name, OPTIMIZERS))
+        return name.lower()
+
+
+class ScheduleSection(Section):
+    topic: ClassVar[str] = "Schedule"
+    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("warmup_steps", "warmup_tokens", "warmup_ratio"),)
+
+    name: str = option("cosine", f"Learning rate over time: {', '.join(SCHEDULES)}.", "--schedule")
+    warmup_steps: int | None = option(None, "Steps over which the rate rises from zero.", ge=0)
+    warmup_tokens: int | None = option(None, "Tokens over which the rate rises from zero.", ge=0)
+    warmup_ratio: float | None = option(None, "Share of all steps over which the rate rises from zero.",
+                                        ge=0, lt=1)  # fmt: skip
+    decay_ratio: float = option(0.2, "Share of all steps over which 'wsd' decays at the end.", gt=0, le=1)
+    final: float = option(0.0, "The rate at the end, as a share of the peak.", ge=0, le=1, flag="--final-lr")
+
+    @field_validator("name")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name.lower() not in SCHEDULES:
+            raise ValueError(unknown("schedule", name, SCHEDULES))
+        return name.lower()
+
+    @model_validator(mode="after")
+    def _fits(self) -> ScheduleSection:
+        if self.name == "wsd" and (self.warmup_ratio or 0) + self.decay_ratio > 1:
+            raise ValueError("warmup_ratio and decay_ratio together exceed 1: there is no room for both")
+        return self
+
+
+class BatchSection(Section):
+    topic: ClassVar[str] = "Batches"
+    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("size", "tokens"),)
+
+    size: int | Literal["auto"] | None = option(
+        None, "Examples a batch (default 32), or 'auto' for the largest that fits.", "--batch-size"
+    )
+    tokens: int | None = option(None, "A budget of tokens a batch, padding included, instead of a count.",
+                                "--batch-tokens", gt=0)  # fmt: skip
+    by_length: bool = option(True, "Put examples of like length together, so that little is padding.")
+    accumulate: int = option(1, "Batches whose gradients are added up before each step.", ge=1)
+    memory: float | None = option(None, "Memory that 'auto' may use, in GiB (default: half of what is free).",
+                                  "--batch-memory", gt=0)  # fmt: skip
+
+    @model_validator(mode="after")
+    def _positive(self) -> BatchSection:
+        if isinstance(self.size, int) and self.size < 1:
+            raise ValueError("the batch size must be at least 1")
+        if self.size is None and self.tokens is None:
+            self.size = 32
+        return self
+
+
+_EVERY = re.compile(r"^(\d+)\s*(steps?|epochs?)?$")
+
+
+def parse_every(text: str) -> tuple[int, str]:
+    """'100', '100 steps' or '1 epoch' as (100, 'steps') or (1, 'epochs'); 0 means never."""
+    found = _EVERY.match(text.strip())
+    if not found:
+        raise ValueError(f"expected '100 steps' or '1 epoch', got {text!r}")
+    unit = (found[2] or "steps").rstrip("s") + "s"
+    return int(found[1]), unit
+
+
+class TrainingSection(Section):
+    topic: ClassVar[str] = "Training"
+    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("epochs", "steps"),)
+
+    epochs: int | None = option(None, "Times the training set is seen.", ge=1)
+    steps: int | None = option(None, "Steps of the optimizer, instead of epochs.", ge=1)
+    evaluate_every: str = option(
+        "1 epoch", "How often to evaluate on dev: '200 steps', '1 epoch', 0 = never."
+    )
+    save_every: str = option(
+        "1 epoch", "How often to write a checkpoint: '200 steps', '1 epoch', 0 = at the end."
+    )
+    log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)
+    keep: int = option(
+        2, "How many of the last checkpoints to keep (the best one on dev is kept as well).", ge=1
+    )
+    patience: int | None = option(None, "Stop after this many evaluations without a better one.", ge=1)
+    seed: int = option(0, "Seed of everything random.", ge=0)
+
+    @field_validator("evaluate_every", "save_every", mode="before")
+    @classmethod
+    def _every(cls, value: Any) -> str:
+        count, unit = parse_every(str(value))
+        return f"{count} {unit if count != 1 else unit[:-1]}"
+
+
+class MachineSection(Section):
+    topic: ClassVar[str] = "Machine"
+
+    device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = option(
+        "auto", "auto takes the fastest that works, measured in a child process; or fp32, bf16, fp16."
+    )
+    threads: int | Literal["auto"] = option("auto", "CPU threads; auto uses the cores this process may use.")
+
+    @field_validator("threads")
+    @classmethod
+    def _some(cls, value: int | str) -> int | str:
+        if isinstance(value, int) and value < 1:
+            raise ValueError("at least 1 thread is needed")
+        return value

@@ -1,0 +1,253 @@
+"""The one training loop of the lab. It knows nothing of GPT, BERT or labels.
+
+A model and an objective give a loss; batches come from a stream that can start anywhere; devices, precision
+and several processes come from `accelerate`. zero_grad, backward and step stand in `_step`, in plain sight.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import time
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from accelerate import Accelerator
+from torch import nn
+
+from attnlab.config import TrainingSection
+from attnlab.config.sections import parse_every
+from attnlab.data.batching import Batch, Batches
+from attnlab.errors import RunFailed
+from attnlab.objectives import Objective
+from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.checkpoints import Checkpoints, load_weights, weights_of
+from attnlab.training.schedules import Schedule
+from attnlab.training.snapshot import (
+    TrainState,
+    load_optimizer,
+    load_random,
+    optimizer_tensors,
+    random_tensors,
+    random_untouched,
+)
+from attnlab.training.stop import Interrupted, StopRequest
+
+Evaluate = Callable[[nn.Module], dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The dev metric that decides which checkpoint is best."""
+
+    name: str
+    better: Literal["higher", "lower"]
+
+    def improves(self, value: float, best: float | None) -> bool:
+        if best is None or math.isnan(best):
+            return True
+        return value > best if self.better == "higher" else value < best
+
+
+class Trainer:
+    """Trains a model: all its parts are handed in; its state is in `state`, the model and the optimizer."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        objective: Objective,
+        batches: Batches,
+        optimizer: torch.optim.Optimizer,
+        schedule: Schedule,
+        settings: TrainingSection,
+        accelerator: Accelerator,
+        *,
+        clip: float | None = 1.0,
+        evaluate: Evaluate | None = None,
+        metric: Metric | None = None,
+        checkpoints: Checkpoints | None = None,
+        callbacks: Sequence[Callback] = (),
+        stop: StopRequest | None = None,
+    ) -> None:
+        self.accelerator = accelerator
+        self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        self.objective, self.batches, self.schedule = objective, batches, schedule
+        self.settings, self.clip = settings, clip
+        self.evaluate, self.metric = evaluate, metric
+        self.checkpoints, self.callbacks = checkpoints, callbacks
+        self.stop = stop or StopRequest()
+        self.state = TrainState()
+
+    def fit(self) -> TrainState:
+        """Train from where `state` stands to the end, to early stopping or to an interruption."""
+        state = self.state
+        outlook = Outlook(self.schedule.steps, self.batches.steps_in(0))
+        self._tell("on_start", state, outlook)
+        try:
+            self._evaluate_if_due()  # one that an interruption cut short
+            if not self._finished():
+                for step_batches, place in self.batches.stream(state.epoch, state.batch):
+                    report = self._step(step_batches)
+                    state.step += 1
+                    state.epoch, state.batch = place
+                    self._count(report)
+                    self._tell("on_step", state, report)
+                    self._evaluate_if_due()
+                    if self._finished():
+                        break
+                    if self._due(self.settings.save_every):
+                        self.save()
+                    self.stop.check()
+            self.save()
+        except Interrupted:
+            self.save()
+            raise
+        except OSError as error:
+            raise _disk_failure(error, state.step) from error
+        finally:
+            self._tell("on_end", state)
+        return state
+
+    def _step(self, step_batches: list[Batch]) -> StepReport:
+        """One optimizer step on one batch, or on several whose gradients are added up."""
+        start = time.perf_counter()
+        self.model.train()
+        weights = [self.objective.weight(batch) for batch in step_batches]
+        loss = 0.0
+        self.optimizer.zero_grad()
+        for n, (batch, weight) in enumerate(zip(step_batches, weights, strict=True)):
+            last = n == len(step_batches) - 1
+            with nullcontext() if last else self.accelerator.no_sync(self.model):
+                value = self.objective(self.model, batch.to(self.accelerator.device))
+                share = weight / max(1.0, sum(weights))  # every target counts alike, whichever batch it is in
+                self.accelerator.backward(value * share)
+            loss += value.item() * share
+        norm = self._clipped_norm()
+        rate = self._set_rate()
+        self._must_be_finite(loss, norm, rate, step_batches)
+        self.optimizer.step()
+        return StepReport(
+            loss, rate, norm, time.perf_counter() - start,
+            sum(b.examples for b in step_batches), sum(b.tokens for b in step_batches),
+            sum(b.positions for b in step_batches),
+        )  # fmt: skip
+
+    def _clipped_norm(self) -> float | None:
+        if self.clip is None:
+            return None
+        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip)
+        return None if norm is None else float(norm)
+
+    def _set_rate(self) -> float:
+        """The schedule's factor times each group's peak; returns the rate of the last group."""
+        factor = self.schedule(self.state.step, self.state.tokens)
+        for group in self.optimizer.param_groups:
+            group["lr"] = group["peak_lr"] * factor
+        return float(self.optimizer.param_groups[-1]["lr"])
+
+    def _must_be_finite(self, loss: float, norm: float | None, rate: float, batches: list[Batch]) -> None:
+        scaled = self.accelerator.scaler is not None  # fp16's loss scaling meets infinities and skips them
+        if math.isfinite(loss) and (norm is None or math.isfinite(norm) or scaled):
+            return
+        what = f"the loss is {loss}" if not math.isfinite(loss) else f"the gradient's norm is {norm}"
+        indices = [index for batch in batches for index in batch.indices]
+        shown = ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
+        raise RunFailed(
+            f"{what} at step {self.state.step + 1} (learning rate {rate:.3g}, epoch {self.state.epoch + 1}, "
+            f"batch {self.state.batch + 1}, examples {shown}): try a lower rate or a longer warm-up; "
+            "the last good checkpoint is kept."
+        )
+
+    def _count(self, report: StepReport) -> None:
+        self.state.examples += report.examples
+        self.state.tokens += report.tokens
+        self.state.positions += report.positions
+        self.state.seconds += report.seconds
+
+    def _due(self, every: str) -> bool:
+        """Whether a step just made completes 'N steps' or 'N epochs'."""
+        count, unit = parse_every(every)
+        if count == 0 or self.state.step == 0:
+            return False
+        if unit == "steps":
+            return self.state.step % count == 0
+        return self.state.batch == 0 and self.state.epoch % count == 0
+
+    def _finished(self) -> bool:
+        return self.state.stopped_early or self.state.step >= self.schedule.steps
+
+    def _evaluate_if_due(self) -> None:
+        if self.evaluate is None or self.state.evaluated_at == self.state.step:
+            return
+        last = self.state.step >= self.schedule.steps and parse_every(self.settings.evaluate_every)[0] > 0
+        if not (last or self._due(self.settings.evaluate_every)):
+            return
+        self.model.eval()
+        with self.stop.at_once(), random_untouched(), torch.no_grad():
+            values = self.evaluate(self.model)
+        self.state.evaluated_at, self.state.last = self.state.step, values
+        self._tell("on_evaluate", self.state, values, self._judge(values))
+
+    def _judge(self, values: dict[str, float]) -> bool:
+        """Keep the best weights; count evaluations that were not better."""
+        if self.metric is None:
+            return False
+        value = values[self.metric.name]
+        better = self.metric.improves(value, self.state.best)
+        if better:
+            self.state.best, self.state.best_step, self.state.worse = value, self.state.step, 0
+            if self.checkpoints is not None and self.accelerator.is_main_process:
+                weights = weights_of(self.accelerator.unwrap_model(self.model))
+                self.checkpoints.save_best(self.state.step, weights, {"step": self.state.step, **values})
+        else:
+            self.state.worse += 1
+            self.state.stopped_early = self.settings.patience is not None and (
+                self.state.worse >= self.settings.patience
+            )
+        return better
+
+    def save(self) -> None:
+        """Write a checkpoint of this very moment."""
+        if self.checkpoints is None or not self.accelerator.is_main_process:
+            return
+        self._tell("on_save", self.state)
+        model = self.accelerator.unwrap_model(self.model)
+        generators, plain = random_tensors()
+        tensors = {
+            "model": weights_of(model),
+            "optimizer": optimizer_tensors(model, self._inner_optimizer()),
+            "random": generators,
+        }
+        self.checkpoints.save(self.state.step, tensors, {"training": self.state.to_dict(), "random": plain})
+
+    def restore(self) -> bool:
+        """Take up the newest good checkpoint; False if there is none."""
+        found = self.checkpoints.newest() if self.checkpoints is not None else None
+        if found is None:
+            return False
+        model = self.accelerator.unwrap_model(self.model)
+        load_weights(model, found.tensors["model"])
+        load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
+        load_random(found.tensors["random"], found.state["random"])
+        self.state = TrainState(**found.state["training"])
+        return True
+
+    def _inner_optimizer(self) -> torch.optim.Optimizer:
+        return getattr(self.optimizer, "optimizer", self.optimizer)
+
+    def _tell(self, event: str, *args: object) -> None:
+        for callback in self.callbacks:
+            getattr(callback, event)(*args)
+
+
+def _disk_failure(error: OSError, step: int) -> Exception:
+    """A full disk, told in one sentence; any other trouble with files as it is."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        return error
+    return RunFailed(
+        f"the disk is full: the checkpoint of step {step} could not be written. "
+        "The checkpoints before it are whole: free some space and resume."
+    )

@@ -1,0 +1,75 @@
+"""Muon: momentum whose matrices are orthogonalised before the step; AdamW for everything that is no matrix.
+
+    M ← μM + (1 - μ)G        U = (1 - μ)G + μM  (Nesterov)        W ← W - η √max(1, rows/cols) · orth(U)
+
+orth(U) replaces the singular values of U by values near 1, with five Newton-Schulz iterations
+X ← aX + (bA + cA²)X, A = XXᵀ (Jordan et al., 2024; kellerjordan.github.io/posts/muon).
+
+`torch.optim.Muon` iterates in bf16, which is slow on most CPUs and kills the process on some. This one
+iterates in fp32 on a CPU and takes all matrices of one shape together. A parameter group is Muon's if it says
+so (`"muon": True`); the others are left to AdamW, the parent class, so that one optimizer holds it all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor
+
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)
+
+
+def orthogonalised(matrices: Tensor, iterations: int = 5, eps: float = 1e-7) -> Tensor:
+    """Matrices (N, rows, cols) with their singular values pushed towards 1."""
+    a, b, c = COEFFICIENTS
+    x = matrices if matrices.device.type == "cpu" else matrices.bfloat16()
+    wide = x if x.size(-2) <= x.size(-1) else x.mT
+    wide = wide / wide.norm(dim=(-2, -1), keepdim=True).clamp(min=eps)
+    for _ in range(iterations):
+        gram = wide @ wide.mT  # (N, r, r) with r the shorter side
+        wide = a * wide + (b * gram + c * gram @ gram) @ wide
+    turned = wide if x.size(-2) <= x.size(-1) else wide.mT
+    return turned.to(matrices.dtype)
+
+
+class Muon(torch.optim.AdamW):
+    """Muon for the groups marked `muon`, AdamW for the others."""
+
+    def __init__(self, groups: list[dict[str, Any]], *, momentum: float = 0.95, **adamw: Any) -> None:
+        super().__init__([{"muon": False, "momentum": momentum, **group} for group in groups], **adamw)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        groups = self.param_groups
+        for group in groups:
+            if group["muon"]:
+                self._step_matrices(group)
+        self.param_groups = [group for group in groups if not group["muon"]]
+        try:
+            return super().step(closure)
+        finally:
+            self.param_groups = groups
+
+    def _step_matrices(self, group: dict[str, Any]) -> None:
+        with_gradient = [p for p in group["params"] if p.grad is not None]
+        with_gradient.sort(key=lambda p: tuple(p.shape))
+        for shape, same in groupby(with_gradient, key=lambda p: tuple(p.shape)):
+            parameters = list(same)
+            updates = orthogonalised(torch.stack([self._momentum(p, group["momentum"]) for p in parameters]))
+            rate = group["lr"] * math.sqrt(max(1.0, shape[0] / shape[1]))
+            for parameter, update in zip(parameters, updates, strict=True):
+                parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                parameter.add_(update, alpha=-rate)
+
+    def _momentum(self, parameter: Tensor, momentum: float) -> Tensor:
+        state = self.state[parameter]
+        gradient = parameter.grad
+        assert gradient is not None
+        if "momentum" not in state:
+            state["momentum"] = torch.zeros_like(parameter)
+        state["momentum"].lerp_(gradient, 1 - momentum)
+        return gradient.lerp(state["momentum"], momentum)

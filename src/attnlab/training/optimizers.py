@@ -1,0 +1,97 @@
+"""Optimizers by name, and which parameters get weight decay.
+
+Weight decay pulls on the matrices that transform; biases, norms and embeddings are left alone. With Muon, the
+matrices inside the model are Muon's; embeddings, the output layer, biases and norms are AdamW's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from attnlab.config import OptimizerSection
+from attnlab.training.muon import Muon
+
+Groups = list[dict[str, Any]]
+Make = Callable[[Groups, OptimizerSection], torch.optim.Optimizer]
+
+
+def _adam_family(kind: type[torch.optim.Optimizer], **extra: Any) -> Make:
+    return lambda groups, s: kind(groups, lr=s.lr, betas=(s.beta1, s.beta2), **extra)  # type: ignore[call-arg]
+
+
+def _plain(kind: type[torch.optim.Optimizer]) -> Make:
+    return lambda groups, s: kind(groups, lr=s.lr)  # type: ignore[call-arg]
+
+
+def _with_momentum(kind: type[torch.optim.Optimizer]) -> Make:
+    return lambda groups, s: kind(groups, lr=s.lr, momentum=s.momentum)  # type: ignore[call-arg]
+
+
+MAKERS: dict[str, Make] = {
+    "adamw": _adam_family(torch.optim.AdamW, fused=True),
+    "adam": _adam_family(torch.optim.Adam, fused=True),
+    "adamax": _adam_family(torch.optim.Adamax),
+    "nadam": _adam_family(torch.optim.NAdam),
+    "radam": _adam_family(torch.optim.RAdam),
+    "sgd": _with_momentum(torch.optim.SGD),
+    "rmsprop": _with_momentum(torch.optim.RMSprop),
+    "adagrad": _plain(torch.optim.Adagrad),
+    "adadelta": _plain(torch.optim.Adadelta),
+    "asgd": _plain(torch.optim.ASGD),
+    "adafactor": _plain(torch.optim.Adafactor),
+    "muon": _adam_family(Muon, fused=True),
+}
+
+
+def make_optimizer(model: nn.Module, settings: OptimizerSection) -> torch.optim.Optimizer:
+    """The optimizer named in `settings` for the parameters of `model` that learn."""
+    optimizer = MAKERS[settings.name](parameter_groups(model, settings), settings)
+    for group in optimizer.param_groups:
+        group["peak_lr"] = group["lr"]  # what the schedule's factor multiplies
+    return optimizer
+
+
+def parameter_groups(model: nn.Module, settings: OptimizerSection) -> Groups:
+    """Learning parameters in up to three groups: Muon's matrices, others with decay, others without."""
+    matrices, decayed, plain = [], [], []
+    embeddings, output = _embeddings(model), _output_layer(model)
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        inner_matrix = parameter.ndim == 2 and parameter not in embeddings
+        if settings.name == "muon" and inner_matrix and parameter is not output:
+            matrices.append((name, parameter))
+        elif parameter.ndim >= 2 and parameter not in embeddings:
+            decayed.append((name, parameter))
+        else:
+            plain.append((name, parameter))
+    groups: Groups = [
+        {"params": matrices, "weight_decay": settings.weight_decay, "lr": settings.matrix_lr, "muon": True},
+        {"params": decayed, "weight_decay": settings.weight_decay},
+        {"params": plain, "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+class _ByIdentity:
+    """A set of tensors that compares by identity (== on tensors compares their values)."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        self._ids = {id(tensor) for tensor in tensors}
+
+    def __contains__(self, tensor: torch.Tensor) -> bool:
+        return id(tensor) in self._ids
+
+
+def _embeddings(model: nn.Module) -> _ByIdentity:
+    return _ByIdentity([m.weight for m in model.modules() if isinstance(m, nn.Embedding)])
+
+
+def _output_layer(model: nn.Module) -> torch.Tensor | None:
+    """The last linear layer: its rows are classes or tokens, not directions to keep orthogonal."""
+    linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    return linear[-1].weight if linear else None

@@ -1,0 +1,59 @@
+"""Device, precision and threads as asked, or what 'auto' means here; and `accelerate` set up for them."""
+
+from __future__ import annotations
+
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, GradientState, PartialState
+
+from attnlab.config import MachineSection
+from attnlab.errors import UserError
+from attnlab.machine import facts, precision
+
+MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+
+
+def resolve(asked: MachineSection) -> MachineSection:
+    """The same settings with every 'auto' replaced by what this machine can do."""
+    device = resolve_device(asked.device)
+    chosen = precision.choose(device) if asked.precision == "auto" else asked.precision
+    if asked.precision != "auto" and asked.precision != "fp32":
+        _must_work(device, asked.precision)
+    threads = facts.cores() if asked.threads == "auto" else asked.threads
+    return MachineSection(device=device, precision=chosen, threads=threads)  # type: ignore[arg-type]
+
+
+def resolve_device(asked: str) -> str:
+    """'auto' takes an accelerator if there is one; a device that is not there is an error, not a fallback."""
+    if asked == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(asked)
+    except RuntimeError:
+        raise UserError(f"--device: {asked!r} is no device: use auto, cpu, cuda, cuda:1 or mps.") from None
+    there = {"cpu": True, "cuda": (kind.index or 0) < torch.cuda.device_count(),
+             "mps": torch.backends.mps.is_available()}  # fmt: skip
+    if not there.get(kind.type, False):
+        raise UserError(f"--device: {asked!r} is not on this machine: use --device auto or --device cpu.")
+    return asked
+
+
+def _must_work(device: str, asked: str) -> None:
+    if device == "cpu" and asked == "fp16":
+        raise UserError("--precision: fp16 on a CPU has no loss scaling: use fp32, bf16 or auto.")
+    trial = next(trial for trial in precision.trials(device) if trial.precision == asked)
+    if trial.gflops is None:
+        raise UserError(f"--precision: {asked} does not work on this machine ({trial.reason}): use auto.")
+
+
+def make_accelerator(machine: MachineSection) -> Accelerator:
+    """`accelerate` for resolved settings. Its global state is made anew: runs in one process can differ."""
+    torch.set_num_threads(int(machine.threads))
+    if not torch.distributed.is_initialized():
+        for shared in (AcceleratorState, GradientState, PartialState):
+            shared._reset_state()
+    if machine.device.startswith("cuda:"):
+        torch.cuda.set_device(machine.device)
+    return Accelerator(cpu=machine.device == "cpu", mixed_precision=MIXED[machine.precision])

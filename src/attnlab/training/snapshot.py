@@ -1,0 +1,103 @@
+"""The whole state of a training run as tensors and plain values, and back.
+
+What makes a resumed run identical to the bit: weights, optimizer, every random generator, and the
+place in the data.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass
+class TrainState:
+    """Where a run stands. Everything in it is plain, so that it fits in a JSON file."""
+
+    step: int = 0  # optimizer steps made
+    epoch: int = 0  # the epoch the next batch is from
+    batch: int = 0  # its place in that epoch
+    examples: int = 0
+    tokens: int = 0  # real tokens seen, without padding
+    positions: int = 0  # tokens and padding
+    seconds: float = 0.0  # spent in training steps
+    evaluated_at: int = -1  # the step of the last evaluation
+    best: float | None = None
+    best_step: int = 0
+    worse: int = 0  # evaluations since the best one
+    stopped_early: bool = False
+    metrics_position: int = 0
+    last: dict[str, float] = field(default_factory=dict)  # the last evaluation's values
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> Tensors:
+    """The optimizer's tensors, named `parameter/key`."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {
+        f"{names[id(parameter)]}/{key}": torch.as_tensor(value).detach().cpu().contiguous()
+        for parameter, entries in optimizer.state.items()
+        for key, value in entries.items()
+        if value is not None
+    }
+
+
+def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
+    """Put the optimizer's tensors back, on each parameter's device."""
+    parameters = dict(model.named_parameters())
+    order = {id(p): n for n, p in enumerate(p for group in optimizer.param_groups for p in group["params"])}
+    states: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        parameter, _, key = name.rpartition("/")
+        states.setdefault(order[id(parameters[parameter])], {})[key] = tensor.clone()
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
+
+
+def random_tensors() -> tuple[Tensors, dict[str, Any]]:
+    """The states of torch's, numpy's and Python's generators."""
+    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
+    tensors = {"torch": torch.get_rng_state(), "numpy": torch.from_numpy(np.asarray(keys).copy())}
+    for n in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
+        tensors[f"cuda:{n}"] = torch.cuda.get_rng_state(n)
+    version, internal, gauss_next = random.getstate()
+    plain = {"numpy": [kind, int(position), int(has_gauss), float(gauss)],
+             "python": [version, list(internal), gauss_next]}  # fmt: skip
+    return tensors, plain
+
+
+def load_random(tensors: Tensors, plain: dict[str, Any]) -> None:
+    torch.set_rng_state(tensors["torch"])
+    for name in tensors:
+        if name.startswith("cuda:"):
+            torch.cuda.set_rng_state(tensors[name], int(name[5:]))
+    kind, position, has_gauss, gauss = plain["numpy"]
+    np.random.set_state((kind, tensors["numpy"].numpy(), position, has_gauss, gauss))
+    version, internal, gauss_next = plain["python"]
+    random.setstate((version, tuple(internal), gauss_next))
+
+
+@contextmanager
+def random_untouched() -> Iterator[None]:
+    """Whatever happens inside leaves the generators as they were: evaluating more often changes nothing."""
+    before = random_tensors()
+    try:
+        yield
+    finally:
+        load_random(*before)
+
+
+def seed_everything(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    torch.manual_seed(seed)
