@@ -1,0 +1,98 @@
+"""`attnlab world`: make a synthetic world of people to pretrain and fine-tune on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from attnlab import console
+from attnlab.data.world import SPLITS, World, WorldSpec
+from attnlab.data.world_files import check_folder, write_world
+
+_SIZE, _TEXT, _SPLIT = "Size of the world", "How the corpus tells it", "Who is asked about"
+_DEFAULT = WorldSpec()
+
+
+def world(
+    out: Annotated[Path, typer.Option(help="Folder to write to: new or empty.")],
+    people: Annotated[int, typer.Option(help="Number of people.", rich_help_panel=_SIZE)] = _DEFAULT.people,
+    places: Annotated[
+        int, typer.Option(help="Number of birthplaces.", rich_help_panel=_SIZE)
+    ] = _DEFAULT.places,
+    skew: Annotated[
+        float,
+        typer.Option(help="Place number k has weight 1/k^skew; 0 is uniform.", rich_help_panel=_SIZE),
+    ] = _DEFAULT.skew,
+    seed: Annotated[
+        int, typer.Option(help="Decides everything drawn.", rich_help_panel=_SIZE)
+    ] = _DEFAULT.seed,
+    documents: Annotated[
+        int, typer.Option(help="Documents a person.", rich_help_panel=_TEXT)
+    ] = _DEFAULT.documents,
+    sentences: Annotated[
+        int,
+        typer.Option(help="Sentences a document, one of them on the birthplace.", rich_help_panel=_TEXT),
+    ] = _DEFAULT.sentences,
+    paraphrases: Annotated[
+        int,
+        typer.Option(
+            help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT
+        ),
+    ] = _DEFAULT.paraphrases,
+    shuffled: Annotated[
+        bool,
+        typer.Option(
+            "--shuffled/--in-order",
+            help="Sentences in random order, or birthplace first.",
+            rich_help_panel=_TEXT,
+        ),
+    ] = _DEFAULT.shuffled,
+    train: Annotated[
+        float, typer.Option(help="Share of people in fine-tuning questions.", rich_help_panel=_SPLIT)
+    ] = _DEFAULT.train,
+    dev: Annotated[
+        float, typer.Option(help="Share of people in dev questions.", rich_help_panel=_SPLIT)
+    ] = _DEFAULT.dev,
+    test: Annotated[
+        float, typer.Option(help="Share of people in test questions.", rich_help_panel=_SPLIT)
+    ] = _DEFAULT.test,
+) -> None:
+    """Make a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
+    spec = WorldSpec(
+        people=people,
+        places=places,
+        skew=skew,
+        documents=documents,
+        sentences=sentences,
+        paraphrases=paraphrases,
+        shuffled=shuffled,
+        train=train,
+        dev=dev,
+        test=test,
+        seed=seed,
+    )
+    check_folder(out)
+    made = World(spec)
+    write_world(made, out)
+    _report(made, out)
+
+
+def _report(made: World, out: Path) -> None:
+    spec = made.spec
+    place, share = made.most_common_place()
+    size = (out / "corpus.txt").stat().st_size
+    asked = ", ".join(f"{split} {len(made.questions(split)):,}" for split in SPLITS)
+    console.result(f"{out}: {spec.people:,} people, {spec.places:,} places, seed {spec.seed}")
+    console.result(f"  corpus.txt  {spec.people * spec.documents:,} documents, {size / 1e6:.1f} MB")
+    console.result(f"  questions   {asked}")
+    console.result(f"  most common birthplace: {place}, {share:.1%} of the people")
+    documents = made.documents()
+    for person in made.people[:3]:
+        console.result(f"  {next(documents)}")
+        console.result(f"    Where was {person.name} born? {person.birthplace}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("world")(world)

@@ -1,0 +1,31 @@
+"""`attnlab world` from the outside."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def attnlab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-m", "attnlab", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+
+def test_it_writes_a_world_and_says_what_is_in_it(tmp_path: Path) -> None:
+    done = attnlab("world", "--people", "300", "--places", "12", "--out", str(tmp_path / "w"))
+    assert done.returncode == 0, done.stderr
+    assert "300 people" in done.stdout
+    assert "most common birthplace" in done.stdout
+    assert done.stdout.count("Where was") == 3
+    files = sorted(path.name for path in (tmp_path / "w").iterdir())
+    assert files == ["corpus.txt", "dev.tsv", "test.tsv", "train.tsv", "world.json"]
+
+
+def test_an_impossible_world_is_one_sentence_and_writes_nothing(tmp_path: Path) -> None:
+    done = attnlab("world", "--paraphrases", "9", "--documents", "2", "--out", str(tmp_path / "w"))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "paraphrases = 9" in done.stderr
+    assert not (tmp_path / "w").exists()
