@@ -1,0 +1,9 @@
+"""What attention is: mixers that map (B, T, C) to (B, T, C), one file each, found by name."""
+
+from attnlab.attention import softmax
+from attnlab.attention.cache import Cache
+from attnlab.attention.registry import VARIANTS, build_mixer, find_variant
+from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import Variant
+
+__all__ = ["VARIANTS", "Cache", "MixerShape", "Variant", "build_mixer", "find_variant", "softmax"]

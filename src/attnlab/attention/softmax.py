@@ -1,0 +1,91 @@
+"""Multi-head attention assembled from parts, and its standard form, softmax of scaled dot products.
+
+    Y_i = softmax(Q_i K_iᵀ / √D) V_i,   Y = [Y_1; …; Y_H] A
+
+Vaswani et al. 2017, "Attention is all you need", arXiv:1706.03762. O(T²) time; the fused kernel
+never holds the T × T weights, so its memory is O(T).
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnlab.attention.cache import Cache
+from attnlab.attention.positions import relative_positions
+from attnlab.attention.projections import LinearProjections, merge_heads, qk_norm
+from attnlab.attention.registry import variant
+from attnlab.attention.shape import MixerShape
+from attnlab.attention.sight import Sight, positions_of
+from attnlab.attention.variant import INSIDE
+
+
+class Attention(nn.Module):
+    """Project, place, let queries meet keys, mix values, project back.
+
+    `projections`  x (B, T, C) to queries (B, H, T, D), keys and values (B, G, T, D)
+    `core`         queries, keys, values, a Sight and a bias on the scores to outputs (B, H, T, D)
+    """
+
+    def __init__(self, shape: MixerShape, projections: nn.Module, core: nn.Module) -> None:
+        super().__init__()
+        self.causal = shape.causal
+        self.projections = projections
+        self.norm = qk_norm(shape)
+        self.positions = relative_positions(shape)
+        self.core = core
+        self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
+
+    def forward(self, x: Tensor, padding: Tensor | None = None, cache: Cache | None = None) -> Tensor:
+        queries, keys, values = self.projections(x)
+        queries, keys = self.norm(queries, keys)
+        at = positions_of(x) if cache is None else cache.positions(x)
+        queries, keys = self.positions.rotate(queries, at), self.positions.rotate(keys, at)
+        if cache is None:
+            sight = Sight(at, at, self.causal, padding)
+        else:
+            keys, values = cache.append("keys", keys, at), cache.append("values", values, at)
+            cache.advance(x, padding)
+            slots = torch.arange(keys.shape[2], device=x.device)
+            sight = Sight(at, slots, self.causal, slots < cache.lengths[:, None])  # type: ignore[index]
+        bias = self.positions.bias(sight.queries_at, sight.keys_at)
+        return self.output(merge_heads(self.core(queries, keys, values, sight, bias)))
+
+
+class Fused(nn.Module):
+    """Softmax of scaled dot products by torch's own kernel."""
+
+    def __init__(self, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dropout = dropout
+
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, sight: Sight, bias: Tensor | None
+    ) -> Tensor:
+        plain = sight.triangular and bias is None  # the case the kernel has a short cut for
+        mask = None if plain else sight.mask()
+        if bias is not None:
+            bias = bias.to(queries.dtype)
+            mask = bias if mask is None else bias.masked_fill(~mask, float("-inf"))
+        return F.scaled_dot_product_attention(
+            queries,
+            keys,
+            values,
+            attn_mask=mask,
+            is_causal=plain,
+            dropout_p=self.dropout if self.training else 0.0,
+            enable_gqa=keys.shape[1] != queries.shape[1],
+        )
+
+
+@variant(
+    "vanilla",
+    equation="softmax(QKᵀ/√D) V",
+    paper="Vaswani et al. 2017, arXiv:1706.03762",
+    time=2,
+    memory=1,
+    positions=INSIDE,
+)
+def vanilla(shape: MixerShape) -> Attention:
+    return Attention(shape, LinearProjections(shape), Fused(shape.dropout))

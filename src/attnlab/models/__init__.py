@@ -1,0 +1,1 @@
+"""Transformers put together from the parts in `attnlab.attention`."""

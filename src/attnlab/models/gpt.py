@@ -1,0 +1,171 @@
+"""A GPT small enough to read: embeddings, blocks of attention and MLP, a head. Any mixer, any positions.
+
+It maps tokens to logits and knows nothing of losses, data or training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.attention import Cache, MixerShape, build_mixer
+from attnlab.attention.positions import embedding_positions
+from attnlab.errors import UserError, unknown
+from attnlab.models.parts import build_mlp, build_norm
+
+
+@dataclass(frozen=True)
+class GPTShape:
+    """All that decides how a GPT is built."""
+
+    vocabulary: int
+    """V, how many different tokens there are."""
+    layers: int = 4
+    heads: int = 8
+    width: int = 256
+    """C, the size of a token's vector."""
+    context: int = 128
+    """The longest sequence it is built for."""
+    attention: str = "vanilla"
+    """The name of a mixer, or the path of a .py file with your own."""
+    positions: str = "learned"
+    """none, learned, sinusoidal, rotary or alibi."""
+    norm: str = "layernorm"
+    """layernorm or rmsnorm."""
+    activation: str = "gelu"
+    """gelu, relu, relu2, silu or swiglu."""
+    qk_norm: bool = False
+    """Normalise queries and keys."""
+    zero_init: bool = False
+    """Start with all output projections at zero, so that every block begins as the identity."""
+    tied: bool = False
+    """Use the token embeddings as the head."""
+    bias: bool = True
+    """Give the linear layers a bias."""
+    dropout: float = 0.1
+
+    def mixer(self) -> MixerShape:
+        return MixerShape(
+            width=self.width,
+            heads=self.heads,
+            context=self.context,
+            causal=True,
+            dropout=self.dropout,
+            positions=self.positions,
+            qk_norm=self.qk_norm,
+            bias=self.bias,
+        )
+
+
+VANILLA: dict[str, Any] = {}
+MODERN: dict[str, Any] = {
+    "positions": "rotary",
+    "norm": "rmsnorm",
+    "activation": "relu2",
+    "qk_norm": True,
+    "zero_init": True,
+    "bias": False,
+    "dropout": 0.0,
+}
+PRESETS = {"vanilla": VANILLA, "modern": MODERN}
+
+
+def preset(name: str, vocabulary: int, **changes: Any) -> GPTShape:
+    """The shape of that name, with some fields changed: preset("modern", vocabulary=256, layers=2)."""
+    if name not in PRESETS:
+        raise UserError(unknown("preset", name, PRESETS))
+    return replace(GPTShape(vocabulary), **(PRESETS[name] | changes))
+
+
+class Block(nn.Module):
+    """x + attention(norm(x)), then x + mlp(norm(x))."""
+
+    def __init__(self, shape: GPTShape) -> None:
+        super().__init__()
+        self.mixer_norm = build_norm(shape.norm, shape.width)
+        self.mixer = build_mixer(shape.attention, shape.mixer())
+        self.mlp_norm = build_norm(shape.norm, shape.width)
+        self.mlp = build_mlp(shape.activation, shape.width, shape.bias)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, x: Tensor, padding: Tensor | None, cache: Cache | None) -> Tensor:
+        x = x + self.dropout(self.mixer(self.mixer_norm(x), padding, cache))
+        return x + self.dropout(self.mlp(self.mlp_norm(x)))
+
+
+class GPT(nn.Module):
+    """Tokens (B, T) to logits (B, T, V) of the next token."""
+
+    def __init__(self, shape: GPTShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.tokens = nn.Embedding(shape.vocabulary, shape.width)
+        self.positions = embedding_positions(shape.positions, shape.width, shape.context)
+        self.dropout = nn.Dropout(shape.dropout)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.norm = build_norm(shape.norm, shape.width)
+        self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        self.apply(_initialise)
+        if shape.zero_init:
+            self._zero_outputs()
+        if shape.tied:
+            self.head.weight = self.tokens.weight
+
+    def forward(
+        self, tokens: Tensor, padding: Tensor | None = None, cache: list[Cache] | None = None
+    ) -> Tensor:
+        """`padding` (B, T) is True for real tokens, which come first; `cache` as `new_cache` makes it."""
+        caches: list[Cache | None] = [*cache] if cache is not None else [None] * len(self.blocks)
+        if caches and caches[0] is not None:
+            at = caches[0].positions(tokens)
+        else:
+            at = torch.arange(tokens.shape[1], device=tokens.device)
+        self._check(tokens, padding, at)
+        x = self.dropout(self.positions(self.tokens(tokens), at))  # (B, T, C)
+        for block, memory in zip(self.blocks, caches, strict=True):
+            x = block(x, padding, memory)
+        return self.head(self.norm(x))
+
+    def new_cache(self) -> list[Cache]:
+        """An empty memory for decoding, one part a layer."""
+        return [Cache() for _ in self.blocks]
+
+    @property
+    def longest(self) -> int | None:
+        """The longest sequence this model can read; None when neither positions nor mixers set a limit."""
+        parts = [self.positions, *(block.mixer for block in self.blocks)]
+        limits = [limit for part in parts if (limit := getattr(part, "longest", None)) is not None]
+        return min(limits, default=None)
+
+    def parameter_count(self) -> int:
+        return sum(p.numel() for p in self.parameters())
+
+    def _check(self, tokens: Tensor, padding: Tensor | None, at: Tensor) -> None:
+        limit = self.longest
+        if limit is not None:
+            length = tokens.shape[1] if at.dim() == 1 else int(at.max()) + 1
+            if length > limit:
+                raise UserError(
+                    f"a sequence of {length} tokens is longer than the {limit} this model was built for: "
+                    "shorten it, or build the model with a larger context."
+                )
+        if padding is not None and bool((padding[:, 1:] > padding[:, :-1]).any()):
+            raise UserError("padding stands before real tokens in a row of the batch: put it at the end.")
+
+    def _zero_outputs(self) -> None:
+        for block in self.blocks:
+            for part in (block.mixer, block.mlp):
+                output = getattr(part, "output", None)
+                if isinstance(output, nn.Linear):
+                    nn.init.zeros_(output.weight)
+
+
+def _initialise(module: nn.Module) -> None:
+    """Normal weights of deviation 0.02 and zero biases, as GPT-2; other parameters see to themselves."""
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)
