@@ -12,8 +12,9 @@ from typing import Annotated
 import typer
 
 from attnlab import __version__, console
-from attnlab.cli import world
+from attnlab.cli import doctor, runs, train, world
 from attnlab.errors import RunFailed, UserError
+from attnlab.training.stop import Interrupted
 
 app = typer.Typer(
     name="attnlab",
@@ -47,7 +48,8 @@ def lab(
         console.set_verbosity(console.Verbosity.VERBOSE)
 
 
-world.register(app)
+for commands in (train, runs, doctor, world):
+    commands.register(app)
 
 
 def main() -> None:
@@ -57,5 +59,7 @@ def main() -> None:
     except (UserError, RunFailed) as error:
         console.fail(str(error))
         sys.exit(error.exit_code)
+    except Interrupted as interruption:
+        sys.exit(interruption.exit_code)
     except BrokenPipeError:
         sys.exit(141)

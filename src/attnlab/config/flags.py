@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from attnlab.config.recipe import Key, flag_of, leaves
+from attnlab.config.recipe import Key, default_of, flag_of, leaves
 from attnlab.config.sections import Section
 
 METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
@@ -25,6 +25,8 @@ def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         options = {_parameter_name(key): key for key in leaves(config)}
+        names = [flag_of(key, field) for key, (field, _) in leaves(config).items()]
+        assert len(names) == len(set(names)), f"two settings of {config.__name__} share a flag"
 
         @wraps(command)
         def with_options(*args: Any, **kwargs: Any) -> Any:
@@ -33,7 +35,9 @@ def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable
             return command(flags, *args, **kwargs)
 
         own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-        made = [_parameter(key, field, section) for key, (field, section) in leaves(config).items()]
+        inherited = set(getattr(config.__bases__[0], "model_fields", {}))
+        ordered = sorted(leaves(config).items(), key=lambda leaf: leaf[0][0] in inherited)  # its own first
+        made = [_parameter(key, leaf, default_of(config, key)) for key, leaf in ordered]
         parameters = sorted([*own, *made], key=lambda parameter: parameter.kind)
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         with_options.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -46,9 +50,10 @@ def _parameter_name(key: Key) -> str:
     return "__".join(key)
 
 
-def _parameter(key: Key, field: FieldInfo, section: type[Section]) -> inspect.Parameter:
+def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) -> inspect.Parameter:
+    field, section = leaf
     flag = flag_of(key, field)
-    help_text = f"{field.description} {_default_text(field)}".strip()
+    help_text = f"{field.description} {_default_text(field, default)}".strip()
     if field.annotation is bool:
         info = typer.Option(f"{flag}/--no-{flag[2:]}", help=help_text, rich_help_panel=section.topic)
         annotation: Any = Annotated[bool | None, info]
@@ -60,9 +65,8 @@ def _parameter(key: Key, field: FieldInfo, section: type[Section]) -> inspect.Pa
     )
 
 
-def _default_text(field: FieldInfo) -> str:
-    default = field.default
-    if default is None or field.is_required() or "(default" in (field.description or ""):
+def _default_text(field: FieldInfo, default: Any) -> str:
+    if default is None or "(default" in (field.description or ""):
         return ""
     shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
     return f"(default: {shown})"

@@ -70,9 +70,30 @@ def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> L
 def check(kind: type[Loaded], values: Mapping[str, Any], origins: Mapping[Key, str] | None = None) -> Loaded:
     """Validate plain values; the first mistake is told in one sentence with where it stands."""
     try:
-        return kind.model_validate(values)
+        return kind.model_validate(_with_defaults(kind, values))
     except ValidationError as error:
         raise UserError(_sentence(kind, error, origins or {})) from None
+
+
+def _with_defaults(kind: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration may set its sections' defaults anew: they hold for what was not given."""
+    filled = dict(values)
+    for name, field in kind.model_fields.items():
+        section, given = section_of(field), values.get(name) or {}
+        if section is None or not isinstance(given, Mapping):
+            continue
+        rivals = {rival for names in section.exclusive if set(names) & set(given) for rival in names}
+        defaults = field.default.model_dump(exclude_unset=True)
+        filled[name] = {key: value for key, value in defaults.items() if key not in rivals} | dict(given)
+    return filled
+
+
+def default_of(kind: type[Section], key: Key) -> Any:
+    """The default of a leaf in this configuration."""
+    value: Any = kind()
+    for name in key:
+        value = getattr(value, name)
+    return value
 
 
 def read_recipe(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:

@@ -3,9 +3,9 @@
     causal   document MASK
     span     prefix MASK suffix MASK span MASK
 
-where `span` was cut out between prefix and suffix (after T5, with a single span): the model is asked to tell what
-is missing, which is the form a question takes later. The middle of an epoch can be entered anywhere: the draw for an
-example depends on the seed, the epoch and the example's number only.
+where `span` was cut out between prefix and suffix (after T5, with a single span): the model is asked to tell
+what is missing, which is the form a question takes later. The draw for an example depends on the seed, the
+epoch and the example's number only, so that an epoch can be entered anywhere.
 """
 
 from __future__ import annotations

@@ -25,8 +25,10 @@ class QuestionExamples:
         self.lengths = [len(sequence) - 1 for sequence in self.sequences]
         for (question, answer), length in zip(pairs, self.lengths, strict=True):
             if length > context:
-                raise UserError(f"{question!r} with its answer {answer!r} is {length} tokens long: "
-                                f"more than the context of {context}; shorten it or train with --context {length}.")  # fmt: skip
+                raise UserError(
+                    f"{question!r} with its answer {answer!r} is {length} tokens long, more than the context "
+                    f"of {context}: shorten it or train with --context {length}."
+                )
 
     def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
         inputs = next_token_tensors([self.sequences[index] for index in indices], self.pad)

@@ -1,0 +1,73 @@
+"""`attnlab doctor`: what this machine can do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnlab import console
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Print what this machine can do: cores, memory, devices, precisions and their speed, versions, hub."""
+    found = _examine()
+    if as_json:
+        console.out.print_json(json.dumps(found))
+        return
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in _rows(found):
+        table.add_row(name, value)
+    console.result(table)
+
+
+def _examine() -> dict[str, Any]:
+    from attnlab.machine import facts, precision
+    from attnlab.training.setup import resolve_device
+
+    _, free = facts.memory()
+    device = resolve_device("auto")
+    console.say("trying precisions in child processes ...")
+    trials = precision.trials(device, fresh=True)
+    return {
+        **facts.describe(),
+        "memory_free_gib": round(free / facts.GIB, 1),
+        "disk_free_gib": round(shutil.disk_usage(Path.cwd()).free / facts.GIB, 1),
+        "device": device,
+        "precisions": {t.precision: t.gflops if t.gflops is not None else t.reason for t in trials},
+        "auto": {"device": device, "precision": precision.choose(device), "threads": facts.cores()},
+        "versions": facts.versions(),
+        "hub": facts.hub(),
+    }
+
+
+def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    speeds = [
+        f"{name}: {value:,.0f} GFLOP/s" if isinstance(value, float) else f"{name}: does not work, {value}"
+        for name, value in found["precisions"].items()
+    ]
+    auto = found["auto"]
+    return [
+        ("processor", f"{found['cpu']}, {found['cores']} cores for this process"),
+        ("memory", f"{found['memory_gib']} GiB, {found['memory_free_gib']} GiB free"),
+        ("disk", f"{found['disk_free_gib']} GiB free here"),
+        ("accelerators", ", ".join(found["devices"]) or "none"),
+        (f"precisions on {found['device']}", "\n".join(speeds)),
+        ("auto means", f"device {auto['device']}, precision {auto['precision']}, {auto['threads']} threads"),
+        ("hub", found["hub"]),
+        ("versions", ", ".join(f"{name} {version}" for name, version in found["versions"].items())),
+        ("system", found["system"]),
+    ]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(doctor)

@@ -1,0 +1,113 @@
+"""`attnlab pretrain`, `finetune`, `classify` and `resume`: a recipe and flags in, a run folder out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from attnlab import console
+from attnlab.config.flags import with_flags
+from attnlab.config.recipe import Key, load
+from attnlab.errors import UserError
+from attnlab.jobs.kinds import KINDS, config_of
+
+if TYPE_CHECKING:
+    from attnlab.jobs.job import JobConfig, RunOptions
+
+Recipe = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", metavar="RECIPE", help="YAML recipe; flags override it.",
+                 rich_help_panel="Run"),
+]  # fmt: skip
+Run = Annotated[
+    Path | None,
+    typer.Option("--run", metavar="FOLDER", help="Folder of the run (default: a new one in runs/).",
+                 rich_help_panel="Run"),
+]  # fmt: skip
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace an existing run folder.", rich_help_panel="Run")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --run.", rich_help_panel="Run")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Print configuration, parameters, steps, time and memory, and stop.",
+                 rich_help_panel="Run"),
+]  # fmt: skip
+
+
+def _command(kind: str, doc: str) -> Any:
+    @with_flags(config_of(kind))
+    def command(
+        flags: dict[Key, Any],
+        recipe: Recipe = None,
+        run: Run = None,
+        overwrite: Overwrite = False,
+        resume: Resume = False,
+        dry_run: DryRun = False,
+    ) -> None:
+        from attnlab.jobs.job import RunOptions
+
+        options = RunOptions(run, overwrite, resume, dry_run)
+        config = _resumed(kind, recipe, flags, options) if resume else load(config_of(kind), recipe, flags)
+        start(kind, config, options)
+
+    command.__doc__ = doc
+    return command
+
+
+def start(kind: str, config: JobConfig, options: RunOptions) -> None:
+    """Run a job and say where its folder is."""
+    from attnlab.jobs.job import run_job
+    from attnlab.runs import read_record
+
+    path = run_job(KINDS[kind].job()(config), options)
+    if path is not None:
+        for name, value in read_record(path).get("results", {}).items():
+            console.result(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")
+        console.result(f"run: {path}")
+
+
+def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], options: RunOptions) -> JobConfig:
+    """The configuration of the run to go on with; flags that would change it are refused."""
+    from attnlab.jobs.job import must_be_resumable, saved_config
+    from attnlab.runs import read_record
+
+    if options.path is None:
+        raise UserError("--resume needs --run: the folder of the run to go on with.")
+    if options.overwrite:
+        raise UserError("--resume and --overwrite contradict each other: give one of them.")
+    found = read_record(options.path)["kind"]
+    if found != kind:
+        raise UserError(f"{options.path} is a {found} run: use 'attnlab resume {options.path}'.")
+    must_be_resumable(options.path)
+    saved = saved_config(options.path, config_of(kind))
+    asked = load(config_of(kind), recipe, flags).model_dump() if recipe or flags else {}
+    kept = saved.model_dump()
+    given = set(flags) if recipe is None else {(s, n) for s, part in asked.items() for n in part}
+    for section, name in sorted(given):
+        if asked[section][name] != kept[section][name]:
+            raise UserError(
+                f"a resumed run keeps its configuration, and {section}.{name} is {kept[section][name]!r} "
+                f"there, not {asked[section][name]!r}: leave it out or start a new run."
+            )
+    return saved
+
+
+def resume(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]) -> None:
+    """Go on with an interrupted or failed run, exactly where its last checkpoint is."""
+    from attnlab.jobs.job import RunOptions, must_be_resumable, saved_config
+    from attnlab.runs import read_record
+
+    kind = read_record(run)["kind"]
+    if kind not in KINDS:
+        raise UserError(f"{run} is a {kind} run, which cannot be resumed: start it again.")
+    must_be_resumable(run)
+    start(kind, saved_config(run, config_of(kind)), RunOptions(run, resume=True))
+
+
+def register(app: typer.Typer) -> None:
+    for kind, entry in KINDS.items():
+        app.command(kind)(_command(kind, entry.help))
+    app.command()(resume)

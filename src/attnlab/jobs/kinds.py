@@ -1,0 +1,35 @@
+"""The kinds of runs by name. Their modules load torch, so they are imported when first used."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Where a job and its configuration are found."""
+
+    module: str
+    stem: str
+    help: str
+
+    def job(self) -> Any:
+        return getattr(importlib.import_module(self.module), f"{self.stem}Job")
+
+
+KINDS = {
+    "pretrain": Kind("attnlab.jobs.pretrain", "Pretrain", "Pretrain a GPT on a corpus or a synthetic world."),
+    "finetune": Kind("attnlab.jobs.finetune", "Finetune", "Fine-tune a GPT on questions and answers."),
+    "classify": Kind(
+        "attnlab.jobs.classify", "Classify", "Fine-tune a pretrained encoder to classify texts."
+    ),
+}
+
+
+def config_of(kind: str) -> Any:
+    """The configuration class of a kind; free of torch, so that help and completion are quick."""
+    from attnlab.jobs import configs
+
+    return getattr(configs, f"{KINDS[kind].stem}Config")

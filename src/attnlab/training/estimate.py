@@ -1,0 +1,54 @@
+"""What a run would cost, from a few real steps on a copy of the model."""
+
+from __future__ import annotations
+
+import copy
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from attnlab.data.batching import Batch, Batches
+from attnlab.objectives import Objective
+from attnlab.training.batch_size import OPTIMIZER_COPIES
+from attnlab.training.memory import measured
+from attnlab.training.snapshot import random_untouched
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of training steps in all, and bytes at the peak: weights, gradients, optimizer, activations."""
+
+    seconds: float
+    bytes: int
+
+
+def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: int, device: str) -> Estimate:
+    """Time a few batches of typical length, and the memory of the longest one."""
+    trial = copy.deepcopy(model).to(device).train()
+    weights = sum(p.numel() * p.element_size() for p in trial.parameters())
+    learning = sum(p.numel() * p.element_size() for p in trial.parameters() if p.requires_grad)
+    plan = batches.plan.epoch(0)
+    with random_untouched():
+        spread = plan[:: max(1, len(plan) // 4)][:4]
+        _pass(trial, objective, batches.collate(spread[0], 0).to(torch.device(device)))  # warms up
+        times = [_timed(trial, objective, batches.collate(indices, 0).to(torch.device(device)))
+                 for indices in spread]  # fmt: skip
+        with measured(device) as peak:
+            _pass(trial, objective, batches.longest(max(map(len, plan[:1]))).to(torch.device(device)))
+    seconds = sum(times) / len(times) * batches.accumulate * steps
+    return Estimate(seconds, weights + OPTIMIZER_COPIES * learning + peak.bytes)
+
+
+def _pass(model: nn.Module, objective: Objective, batch: Batch) -> None:
+    model.zero_grad()
+    objective(model, batch).backward()
+
+
+def _timed(model: nn.Module, objective: Objective, batch: Batch) -> float:
+    start = time.perf_counter()
+    _pass(model, objective, batch)
+    if batch.inputs and next(iter(batch.inputs.values())).is_cuda:
+        torch.cuda.synchronize()
+    return time.perf_counter() - start

@@ -1,0 +1,106 @@
+"""A live bar on a terminal, plain lines elsewhere: step, epoch, loss, rates, time left."""
+
+from __future__ import annotations
+
+import time
+
+from rich.progress import BarColumn, Progress
+
+from attnlab import console
+from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.snapshot import TrainState
+
+LINE_EVERY = 10.0  # seconds between plain lines
+MEMORY = 0.98  # how slowly the shown loss and rates forget
+
+
+def progress(label: str) -> Callback:
+    """The bar or the lines, whichever suits where standard error goes; nothing with --quiet."""
+    if console.verbosity() == console.Verbosity.QUIET:
+        return Callback()
+    return ProgressBar(label) if console.err.is_terminal else ProgressLines(label)
+
+
+def clock(seconds: float) -> str:
+    """1:02:03, or 2:03."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+class Rates:
+    """Smoothed loss and speed, and the time left by the clock on the wall."""
+
+    def __init__(self, outlook: Outlook, state: TrainState) -> None:
+        self.outlook = outlook
+        self.first_step, self.started = state.step, time.monotonic()
+        self.loss = self.seconds = self.examples = self.tokens = self.weight = 0.0
+
+    def add(self, report: StepReport) -> None:
+        self.weight = MEMORY * self.weight + 1
+        for name in ("loss", "seconds", "examples", "tokens"):
+            setattr(self, name, MEMORY * getattr(self, name) + getattr(report, name))
+
+    def text(self, state: TrainState) -> str:
+        epoch = min(state.step, self.outlook.steps) / max(1.0, self.outlook.steps_per_epoch)
+        seconds = self.seconds or 1e-9
+        return (
+            f"epoch {epoch:.1f}  loss {self.loss / max(1.0, self.weight):.3f}  "
+            f"{self.examples / seconds:,.0f} ex/s  {self.tokens / seconds:,.0f} tok/s  "
+            f"{clock(self.left(state))} left"
+        )
+
+    def left(self, state: TrainState) -> float:
+        done = state.step - self.first_step
+        return (time.monotonic() - self.started) / max(1, done) * (self.outlook.steps - state.step)
+
+
+def evaluation_text(values: dict[str, float], best: bool) -> str:
+    return "  ".join(f"{name} {value:.4g}" for name, value in values.items()) + ("  (best)" if best else "")
+
+
+class ProgressBar(Callback):
+    def __init__(self, label: str) -> None:
+        self.label, self.evaluation = label, ""
+
+    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+        self.rates = Rates(outlook, state)
+        self.bar = Progress(
+            "{task.description}",
+            BarColumn(bar_width=24),
+            "{task.completed}/{task.total}",
+            "{task.fields[text]}",
+            console=console.err,
+        )
+        self.task = self.bar.add_task(self.label, total=outlook.steps, completed=state.step, text="")
+        self.bar.start()
+
+    def on_step(self, state: TrainState, report: StepReport) -> None:
+        self.rates.add(report)
+        self.bar.update(self.task, completed=state.step, text=self.rates.text(state) + self.evaluation)
+
+    def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
+        self.evaluation = f"  dev: {evaluation_text(values, best)}"
+        self.bar.update(self.task, text=self.rates.text(state) + self.evaluation)
+
+    def on_end(self, state: TrainState) -> None:
+        self.bar.stop()
+
+
+class ProgressLines(Callback):
+    def __init__(self, label: str) -> None:
+        self.label = label
+
+    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+        self.rates = Rates(outlook, state)
+        self.steps = outlook.steps
+        self.next_line = time.monotonic()
+
+    def on_step(self, state: TrainState, report: StepReport) -> None:
+        self.rates.add(report)
+        if time.monotonic() >= self.next_line or state.step == self.steps:
+            self.next_line = time.monotonic() + LINE_EVERY
+            console.say(f"{self.label}: step {state.step}/{self.steps}  {self.rates.text(state)}")
+
+    def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
+        console.say(f"{self.label}: step {state.step}/{self.steps}  dev: {evaluation_text(values, best)}")
