@@ -196,6 +196,8 @@ def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) 
 
 
 def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -> None:
+    from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+
     config, parts = prepared.config, prepared.parts
     every = config.training.log_every
     callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind)]
@@ -214,6 +216,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
     padding = 1 - state.tokens / max(1, state.positions)
     run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4))
     run.set_status("finished", "stopped early" if state.stopped_early else "")
+    write_run_page(run.path)
 
 
 def _say_where(found: bool, state: TrainState, run: RunFolder) -> None:
