@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.data.corpus import read_corpus
@@ -44,7 +44,6 @@ def test_a_byte_order_mark_is_no_text(file: Path) -> None:
 LINES = st.text(st.characters(exclude_characters="\n\r\ufeff", exclude_categories=["Cs"])).filter(str.strip)
 
 
-@settings(deadline=None)
 @given(st.lists(LINES, min_size=1))
 def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, documents: list[str]) -> None:
     file = tmp_path_factory.getbasetemp() / "any.txt"
