@@ -27,7 +27,7 @@ def test_doubling_then_bisecting_finds_the_largest(limit: int, fits_up_to: int) 
 class Wide:
     """Each example is a row of 64 Ki floats, the later ones longer."""
 
-    lengths = list(range(1, 201))
+    lengths = tuple(range(1, 201))
 
     def collate(self, indices: Sequence[int], epoch: int) -> dict[str, torch.Tensor]:
         return {"x": torch.ones(len(indices), 65536)}
@@ -62,7 +62,7 @@ def test_on_a_cpu_the_budget_decides() -> None:
     small = find_batch_size(Grow(), Sum(), batches(), "cpu", budget=100 * MIB)
     large = find_batch_size(Grow(), Sum(), batches(), "cpu", budget=300 * MIB)
     # 16 activations of 256 KiB an example, and the gradients on the way: 100 MiB hold some 25 of them.
-    assert 10 <= small.size <= 40 and 2 * small.size <= large.size <= 4 * small.size
+    assert 15 <= small.size <= 30 and 2 * small.size <= large.size <= 4 * small.size
     assert small.bytes <= 100 * MIB
     assert "batch size auto" in small.sentence()
 
@@ -106,7 +106,7 @@ def test_it_disturbs_neither_model_nor_generators() -> None:
 
 
 def test_nothing_fits_is_one_sentence() -> None:
-    with pytest.raises(UserError, match="not even one example fits.*--batch-memory"):
+    with pytest.raises(UserError, match=r"not even one example fits.*--batch-memory"):
         find_batch_size(Grow(), Sum(), batches(), "cpu", budget=1 * MIB)
 
 

@@ -66,7 +66,7 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(
 
 
 def test_a_kill_while_writing_leaves_the_one_before(tmp_path: Path) -> None:
-    """What a killed process leaves behind, a half-written temporary folder, is passed over and cleared away."""
+    """What a killed process leaves behind, a half-written folder, is passed over and cleared away."""
     store = Checkpoints(tmp_path, keep=2)
     store.save(1, tensors(1), {})
     half = tmp_path / ".step-00000002.tmp"

@@ -147,9 +147,12 @@ def test_a_stopped_run_resumes_to_the_bit(tmp_path: Path, optimizer: str, stop_a
 
 
 def test_evaluating_often_changes_nothing() -> None:
-    rarely, often = make(), make(settings={"evaluate_every": "1 step"})
-    often.evaluate = lambda model: {"noise": float(torch.rand(()))}
-    rarely.fit(), often.fit()
+    rarely = make()
+    rarely.fit()
+    often = make(
+        settings={"evaluate_every": "1 step"}, evaluate=lambda model: {"noise": float(torch.rand(()))}
+    )
+    often.fit()
     assert same(rarely, often)
 
 
@@ -159,8 +162,12 @@ def scripted(values: list[float]) -> Any:
 
 
 def test_the_best_weights_on_dev_are_kept_and_patience_ends_the_run(tmp_path: Path) -> None:
-    trainer = make(tmp_path, evaluate=scripted([0.1, 0.5, 0.4, 0.3, 0.9]), metric=Metric("accuracy", "higher"),
-                   settings={"evaluate_every": "2 steps", "patience": 2})  # fmt: skip
+    trainer = make(
+        tmp_path,
+        evaluate=scripted([0.1, 0.5, 0.4, 0.3, 0.9]),
+        metric=Metric("accuracy", "higher"),
+        settings={"evaluate_every": "2 steps", "patience": 2},
+    )
     state = trainer.fit()
     assert state.stopped_early and state.step == 8 and (state.best, state.best_step) == (0.5, 4)
     best = Checkpoints(tmp_path).best()

@@ -20,7 +20,10 @@ WINDOW = 50  # batches sorted together: enough for like lengths, few enough to s
 class Examples(Protocol):
     """A data set the lab can batch."""
 
-    lengths: Sequence[int]  # of each example in tokens: what batches are made by
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Of each example, in tokens: what batches are made by."""
+        ...
 
     def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
         """The examples as padded tensors; `epoch` seeds whatever is drawn at random."""

@@ -12,7 +12,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
     "grid.alpha": 0.25, "axes.titlesize": 11, "axes.titleweight": "bold", "legend.frameon": False,
     "figure.constrained_layout.use": True, "svg.hashsalt": "attnlab",

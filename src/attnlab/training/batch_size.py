@@ -89,8 +89,6 @@ class _Trial:
         self.standing = OPTIMIZER_COPIES * weights  # will be in use beside every batch
         self.needs: dict[int, int] = {}
         self.tried: list[tuple[int, bool]] = []
-        if not device.startswith("cuda"):
-            self._need(1)  # the first pass sets up threads and caches: not to be counted
 
     def fits(self, size: int) -> bool:
         fits = self._predicted(size) <= self.budget and self._try(size)

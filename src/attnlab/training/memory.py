@@ -1,20 +1,18 @@
 """How much memory a piece of work needs at its peak, on a GPU or on a CPU.
 
-On Linux the kernel keeps the largest resident size of a process and can be asked to start anew
-(/proc/self/clear_refs); elsewhere a thread looks every few milliseconds.
+A GPU's allocator keeps count itself. On a CPU torch's profiler lists every tensor that comes and goes; what
+the process has resident would not do, since freed memory often stays with it.
 """
 
 from __future__ import annotations
 
 import gc
-import re
-import threading
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-import psutil
 import torch
+from torch.profiler import ProfilerActivity, profile
 
 
 class Peak:
@@ -47,38 +45,11 @@ def _on_gpu() -> Iterator[Peak]:
 @contextmanager
 def _on_cpu() -> Iterator[Peak]:
     peak = Peak()
-    before = psutil.Process().memory_info().rss
-    try:
-        Path("/proc/self/clear_refs").write_text("5")  # forget the highest size seen so far
-    except OSError:
-        with _watched(peak):
-            yield peak
-        peak.bytes = max(0, peak.bytes - before)
-        return
-    try:
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler talks on standard error otherwise
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True, acc_events=False) as profiler:
         yield peak
-    finally:
-        peak.bytes = max(0, _high_water() - before)
-
-
-def _high_water() -> int:
-    found = re.search(r"^VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return int(found[1]) * 1024 if found else 0
-
-
-@contextmanager
-def _watched(peak: Peak) -> Iterator[None]:
-    done = threading.Event()
-
-    def watch() -> None:
-        process = psutil.Process()
-        while not done.wait(0.002):
-            peak.bytes = max(peak.bytes, process.memory_info().rss)
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    changes = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
+    in_use = 0
+    for change in sorted(changes, key=lambda event: event.start_ns()):
+        in_use += change.nbytes()
+        peak.bytes = max(peak.bytes, in_use)

@@ -71,5 +71,6 @@ class Muon(torch.optim.AdamW):
         assert gradient is not None
         if "momentum" not in state:
             state["momentum"] = torch.zeros_like(parameter)
+            state["step"] = torch.tensor(0.0)  # AdamW looks for it in every state it loads
         state["momentum"].lerp_(gradient, 1 - momentum)
         return gradient.lerp(state["momentum"], momentum)
