@@ -19,6 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a tabl
 Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 app = typer.Typer(help="List and filter runs, show one, compare the configurations of two.")
+SCORES = ("test_accuracy", "dev_accuracy")
 COLOURS = {"finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
 
 
@@ -64,8 +65,10 @@ def _table(found: list[Summary]) -> Any:
         )
     for run in found:
         state = Text(run.state, style=COLOURS.get(run.state, ""))
-        shown = [f"{name} {value:.3g}" for name, value in run.results.items() if isinstance(value, float)]
-        result = ", ".join(shown[:3]) or run.reason[:60]
+        scores = [
+            f"{name.replace('_', ' ')} {run.results[name]:.1%}" for name in SCORES if name in run.results
+        ]
+        result = ", ".join(scores) or run.reason
         steps = f"{run.step:,}/{run.steps:,}"
         table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), age(run.started), result)
     return table

@@ -66,7 +66,7 @@ def start(kind: str, config: JobConfig, options: RunOptions) -> None:
     if path is not None:
         for name, value in read_record(path).get("results", {}).items():
             console.result(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")
-        console.result(f"run: {path}")
+        console.result(f"run: {path}\nreport: {path / 'report.html'}")
 
 
 def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], options: RunOptions) -> JobConfig:

@@ -115,9 +115,11 @@ class Batches:
 
     def collate(self, indices: Sequence[int], epoch: int) -> Batch:
         inputs = self.data.collate(indices, epoch)
-        real = inputs.get("padding")  # (B, T), true where a token is real
-        positions = next(iter(inputs.values())).numel()
-        return Batch(inputs, tuple(indices), int(real.sum()) if real is not None else positions, positions)
+        real = inputs.get(
+            "padding"
+        )  # (B, T), true where a token is real; without it an example counts as one
+        tokens, positions = (int(real.sum()), real.numel()) if real is not None else (len(indices),) * 2
+        return Batch(inputs, tuple(indices), tokens, positions)
 
     def stream(self, epoch: int, start: int) -> Iterator[tuple[list[Batch], tuple[int, int]]]:
         """The batches of one optimizer step after the other, each with the place that comes after it."""

@@ -9,12 +9,13 @@ from typing import Any
 
 from torch import nn
 
+from attnlab.config import Section, check
 from attnlab.data.corpus import read_corpus
 from attnlab.data.pairs import Pair, read_pairs
 from attnlab.data.questions import QuestionExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
-from attnlab.jobs.configs import FinetuneConfig, GPTSection
+from attnlab.jobs.configs import FinetuneConfig, WorldSection
 from attnlab.jobs.job import Parts
 from attnlab.jobs.knowledge import (
     answer,
@@ -27,7 +28,7 @@ from attnlab.jobs.knowledge import (
 )
 from attnlab.models.gpt import GPT
 from attnlab.objectives import NextToken
-from attnlab.runs import RunFolder
+from attnlab.runs import RunFolder, read_config
 from attnlab.runs.files import sha256, write_text
 from attnlab.training.loop import Metric
 from attnlab.training.snapshot import TrainState
@@ -71,6 +72,7 @@ class FinetuneJob:
         if data.train is None:
             if data.dev or data.test:
                 raise UserError("--dev and --test need --train: questions to fine-tune on.")
+            self._same_world()
             world = self.config.world.world()
             pairs = {split: world.questions(split) for split in ("train", "dev", "test")}
             return pairs, data_facts(source="synthetic world", people=len(world.people))
@@ -78,11 +80,23 @@ class FinetuneJob:
         facts = {f"{split}_sha256": sha256(path) for split, path in files.items() if path.is_file()}
         return {split: read_pairs(path) for split, path in files.items()}, facts
 
+    def _same_world(self) -> None:
+        """Questions about the people the pretrained run has read of, not about another world's."""
+        config = self.config
+        if config.start.run is None:
+            return
+        pretrained = read_config(Path(config.start.run))
+        if pretrained.get("data", {}).get("corpus"):
+            raise UserError(f"{config.start.run} was pretrained on a file: give questions with --train.")
+        world = check(WorldSection, pretrained["world"])
+        _must_agree("world", config.world, world, config.start.run)
+        config.world = world
+
     def _model(self, pairs: dict[str, list[Pair]]) -> tuple[GPT, Vocabulary]:
         config = self.config
         if config.start.run is not None:
             model, vocabulary, shape = load_gpt(Path(config.start.run), weights=not config.start.fresh)
-            _must_agree(config.model, shape, config.start.run)
+            _must_agree("model", config.model, shape, config.start.run)
             config.model = shape
             return model, vocabulary
         if config.start.fresh:
@@ -94,13 +108,13 @@ class FinetuneJob:
         return make_gpt(config.model, vocabulary), vocabulary
 
 
-def _must_agree(asked: GPTSection, found: GPTSection, run: str) -> None:
-    """A shape that was asked for and is not the pretrained run's would be passed over in silence."""
+def _must_agree(section: str, asked: Section, found: Section, run: str) -> None:
+    """What was asked for and is not the pretrained run's would be passed over in silence."""
     for name in asked.model_fields_set:
         if getattr(asked, name) != getattr(found, name):
             raise UserError(
-                f"model.{name} is {getattr(found, name)} in {run}, not {getattr(asked, name)}: "
-                "the shape comes from --from; leave it out."
+                f"{section}.{name} is {getattr(found, name)} in {run}, not {getattr(asked, name)}: "
+                "it comes from --from; leave it out."
             )
 
 

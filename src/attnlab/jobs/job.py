@@ -125,7 +125,7 @@ class Prepared:
 
 
 def _prepare(job: Job, options: RunOptions) -> Prepared:
-    config = job.config.model_copy(deep=True)
+    config = job.config = job.config.model_copy(deep=True)  # building may fill in more of it
     config.machine = setup.resolve(config.machine)
     if config.training.epochs is None and config.training.steps is None:
         config.training.epochs = config.default_epochs

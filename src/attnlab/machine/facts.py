@@ -16,9 +16,11 @@ from typing import Any
 
 import psutil
 
+from attnlab import __version__
+
 GIB = 1024**3
 PACKAGES = (
-    "attnlab", "torch", "numpy", "accelerate", "safetensors", "transformers", "tokenizers",
+    "torch", "numpy", "accelerate", "safetensors", "transformers", "tokenizers",
     "pydantic", "typer", "rich", "matplotlib", "tensorboard",
 )  # fmt: skip
 
@@ -63,7 +65,7 @@ def cpu_name() -> str:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages a result depends on, as far as they are installed."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "attnlab": __version__}
     for package in PACKAGES:
         try:
             found[package] = importlib.metadata.version(package)

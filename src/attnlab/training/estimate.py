@@ -35,8 +35,10 @@ def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: in
         _pass(trial, objective, batches.collate(spread[0], 0).to(torch.device(device)))  # warms up
         times = [_timed(trial, objective, batches.collate(indices, 0).to(torch.device(device)))
                  for indices in spread]  # fmt: skip
+        worst = batches.longest(len(plan[0])).to(torch.device(device))
+        trial.zero_grad()
         with measured(device) as peak:
-            _pass(trial, objective, batches.longest(max(map(len, plan[:1]))).to(torch.device(device)))
+            objective(trial, worst).backward()
     seconds = sum(times) / len(times) * batches.accumulate * steps
     return Estimate(seconds, weights + OPTIMIZER_COPIES * learning + peak.bytes)
 
