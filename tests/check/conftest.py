@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from attnlab.check.child import examine
-from attnlab.check.results import Job, Report, Result, Stage, point_to_causes
+from attnlab.check.results import Job, Remark, Report, Result, Stage, point_to_causes
 
 HEADER = """
 import math
@@ -92,7 +92,8 @@ def run(text: str, stage: Stage = Stage.HEADS, time_limit: float = 10.0) -> Repo
     events: list[dict[str, Any]] = []
     examine(Job("mine.py", text, stage, time_limit), events.append)
     results = [Result.from_event(event) for event in events if event["event"] == "result"]
-    return point_to_causes(Report("mine.py", stage, results, []))
+    remarks = [Remark(event["text"], event["line"]) for event in events if event["event"] == "remark"]
+    return point_to_causes(Report("mine.py", stage, results, remarks))
 
 
 @pytest.fixture(autouse=True)

@@ -52,7 +52,7 @@ def difference(expected: Any, came: Any, tolerance: float = TOLERANCE) -> Differ
     equal |= wanted.isinf() & (wanted < 0) & (given <= MINUS_INFINITY)
     if equal.all():
         return None
-    gaps = torch.where(equal, 0.0, (wanted - given).abs()).nan_to_num(nan=math.inf)
+    gaps = torch.where(equal, 0.0, (wanted - given).abs()).nan_to_num(nan=math.inf, posinf=math.inf)
     first = int((~equal).nonzero()[0])
     return Difference(_index(expected, first), float(wanted[first]), float(given[first]), float(gaps.max()))
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from attnlab.check.catalogue import Function
 from attnlab.check.clock import limited
-from attnlab.check.compare import as_tensors, describe, difference, guess, same_shapes
+from attnlab.check.compare import MINUS_INFINITY, as_tensors, describe, difference, guess, same_shapes
 from attnlab.check.diagnose import Arguments, Outcome, attempt, copies, find_mistake
 from attnlab.check.hints import first_line, hint
 from attnlab.check.projections import inspect_projections
@@ -177,8 +177,12 @@ class Judge:
                 a = leaves[-1].clone()  # not a leaf: in-place work on it is allowed
             inputs.append(a)
         outputs = as_tensors(function(*inputs)) or []
-        weights = torch.Generator().manual_seed(1)
-        loss = sum((y * torch.randn(y.shape, generator=weights, dtype=y.dtype)).sum() for y in outputs)
+        generator = torch.Generator().manual_seed(1)
+        weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
+        # What is masked gets no gradient through the softmax, so it does not matter what it gets here.
+        loss = sum(
+            (y * w.masked_fill(y <= MINUS_INFINITY, 0)).sum() for y, w in zip(outputs, weights, strict=True)
+        )
         if not isinstance(loss, Tensor) or not loss.requires_grad:
             return (None,) * len(leaves)
         return torch.autograd.grad(loss, leaves, allow_unused=True)

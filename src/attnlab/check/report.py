@@ -54,7 +54,7 @@ def _details(result: Result) -> Table:
     if result.expected:
         table.add_row("expected", Text(result.expected + (f", {_entry(at, 'expected')}" if at else "")))
     if result.came:
-        largest = f"; largest difference {result.largest_difference}" if at else ""
+        largest = f"; largest difference {_shown(result.largest_difference)}" if at else ""
         table.add_row("came", Text(result.came + (f", {_entry(at, 'came')}" if at else "") + largest))
     if result.advice:
         table.add_row("likely" if result.mistake else "advice", Text(result.advice))
@@ -62,7 +62,12 @@ def _details(result: Result) -> Table:
 
 
 def _entry(difference: dict[str, object], side: str) -> str:
-    return f"entry {difference['index']} = {difference[side]}"
+    return f"entry {difference['index']} = {_shown(difference[side])}"
+
+
+def _shown(number: object) -> str:
+    """Five digits are enough to read, and the same on every machine."""
+    return f"{number:.5g}" if isinstance(number, float) else str(number)
 
 
 def _conclusion(report: Report) -> str:

@@ -111,15 +111,15 @@ class Report:
 def point_to_causes(report: Report) -> Report:
     """self_attention made of a wrong piece is wrong too: send the reader to the piece."""
     failures = [result for result in report.results if result.status is Status.FAIL]
-    pieces = [result for result in failures if result.function != "self_attention"]
     for whole in failures:
         if whole.function != "self_attention":
             continue
+        pieces = [r for r in failures if r.function != "self_attention" and r.stage in whole.stage.up_to()]
         keys = set(whole.mistake.split("+")) if whole.mistake else set()
-        causes = dict.fromkeys(piece.function for piece in pieces if piece.mistake in keys)
         if keys and keys <= {piece.mistake for piece in pieces}:
-            whole.advice = f"this follows from {' and '.join(causes)}: correct that first."
-        elif pieces:
+            names = dict.fromkeys(piece.function for piece in pieces if piece.mistake in keys)
+            whole.advice = f"this follows from {' and '.join(names)}: correct that first."
+        elif not keys and pieces and whole.first_difference:
             names = dict.fromkeys(piece.function for piece in pieces)
-            whole.advice += f" (Correct {', '.join(names)} first: that may be the cause.)"
+            whole.advice = f"correct {', '.join(names)} first: that may be all."
     return report
