@@ -34,8 +34,6 @@ def attnlab(cli_environment: dict[str, str]) -> Callable[..., subprocess.Complet
 
     def run(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "attnlab", *map(str, words)]
-        return subprocess.run(
-            command, capture_output=True, text=True, env=cli_environment, cwd=cwd, timeout=300
-        )
+        return subprocess.run(command, capture_output=True, text=True, env=cli_environment, cwd=cwd, timeout=300)
 
     return run

@@ -50,10 +50,7 @@ def test_alibi_equals_a_loop():
         slope = 2.0 ** (-8 * (h + 1) / H)
         for t in range(T):
             scores = torch.stack(
-                [
-                    (q[:, h, t] * k[:, h, s]).sum(-1) / math.sqrt(C // H) - slope * (t - s)
-                    for s in range(t + 1)
-                ]
+                [(q[:, h, t] * k[:, h, s]).sum(-1) / math.sqrt(C // H) - slope * (t - s) for s in range(t + 1)]
             )
             expected[:, h, t] = torch.einsum("sb,bsd->bd", scores.softmax(0), v[:, h, : t + 1])
     expected = attention.output(expected.transpose(1, 2).reshape(B, T, C))

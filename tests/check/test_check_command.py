@@ -129,9 +129,7 @@ def test_the_top_level_of_a_notebook_does_not_stand_in_the_way(tmp_path: Path, s
     assert all(remark["where"].startswith("A2S2.py:") for remark in found["remarks"])
 
 
-def test_a_notebook_is_checked_as_it_is(
-    tmp_path: Path, student: Student, right_functions: dict[str, str]
-) -> None:
+def test_a_notebook_is_checked_as_it_is(tmp_path: Path, student: Student, right_functions: dict[str, str]) -> None:
     names = list(right_functions)
     wrong = "# scores\ndef attn_scaled(A, n_embd, n_heads):\n    return A / n_embd ** 0.5\n"
     bodies = [wrong if name == "attn_scaled" else right_functions[name] for name in names]

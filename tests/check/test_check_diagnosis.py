@@ -96,9 +96,7 @@ PIECE_CASES = [(head, body, key) for head, mutants in IN_PIECES.items() for body
 
 
 def failures(report: Report, function: str) -> list[tuple[str | None, str]]:
-    return [
-        (r.mistake, r.advice) for r in report.results if r.function == function and r.status is Status.FAIL
-    ]
+    return [(r.mistake, r.advice) for r in report.results if r.function == function and r.status is Status.FAIL]
 
 
 def test_a_right_file_passes_everything(checked: Callable[..., Report]) -> None:
@@ -109,9 +107,7 @@ def test_a_right_file_passes_everything(checked: Callable[..., Report]) -> None:
 
 
 @pytest.mark.parametrize(("head", "body", "key"), PIECE_CASES, ids=[f"{c[0]}:{c[2]}" for c in PIECE_CASES])
-def test_a_mistake_in_a_piece_is_named(
-    head: str, body: str, key: str, checked: Callable[..., Report]
-) -> None:
+def test_a_mistake_in_a_piece_is_named(head: str, body: str, key: str, checked: Callable[..., Report]) -> None:
     function = head.split("(")[0]
     report = checked(**{function: f"def {head}:\n    {body}\n"})
     found = failures(report, function)
@@ -157,9 +153,7 @@ IN_THE_WHOLE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "key"), IN_THE_WHOLE, ids=[f"{c[2]}:{c[1][:24]}" for c in IN_THE_WHOLE]
-)
+@pytest.mark.parametrize(("old", "new", "key"), IN_THE_WHOLE, ids=[f"{c[2]}:{c[1][:24]}" for c in IN_THE_WHOLE])
 def test_a_mistake_in_self_attention_is_named(
     old: str, new: str, key: str, checked: Callable[..., Report], right_functions: dict[str, str]
 ) -> None:
@@ -172,9 +166,7 @@ def test_a_mistake_in_self_attention_is_named(
     assert {r.function for r in report.results if r.status is Status.FAIL} == {"self_attention"}
 
 
-def test_two_mistakes_at_once_are_both_named(
-    checked: Callable[..., Report], right_functions: dict[str, str]
-) -> None:
+def test_two_mistakes_at_once_are_both_named(checked: Callable[..., Report], right_functions: dict[str, str]) -> None:
     wrong = right_functions["self_attention"].replace("attn_scaled(A, n_embd, n_heads)", "A")
     wrong = wrong.replace("attn_softmax(A)", "F.softmax(A, dim=-2)")
     mistakes = {mistake for mistake, _ in failures(checked(self_attention=wrong), "self_attention")}

@@ -15,9 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_the_example_of_the_page_is_real_output(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
-    blocks = re.search(
-        r"```python\n(.*?)```\n\n```text\n\$ attnlab check mine\.py\n(.*?)```", page, re.DOTALL
-    )
+    blocks = re.search(r"```python\n(.*?)```\n\n```text\n\$ attnlab check mine\.py\n(.*?)```", page, re.DOTALL)
     assert blocks, "docs/check.md has lost its example"
     (tmp_path / "mine.py").write_text(blocks[1], encoding="utf-8")
     done = subprocess.run(

@@ -96,15 +96,11 @@ def test_another_signature_is_named(checked: Checked) -> None:
 
 
 def test_a_float_mask_under_torch_where_gets_a_hint(checked: Checked) -> None:
-    report = checked(
-        apply_causal_mask="def apply_causal_mask(mask, A):\n    return torch.where(mask, A, -1e9)\n"
-    )
+    report = checked(apply_causal_mask="def apply_causal_mask(mask, A):\n    return torch.where(mask, A, -1e9)\n")
     assert "mask is not boolean" in first_failure(report, "apply_causal_mask").advice
 
 
-def test_self_attention_must_leave_its_inputs_alone(
-    checked: Checked, right_functions: dict[str, str]
-) -> None:
+def test_self_attention_must_leave_its_inputs_alone(checked: Checked, right_functions: dict[str, str]) -> None:
     wrong = right_functions["self_attention"].replace(
         "if n_heads > 1:", "Q /= 1.5; Q *= 1.5; K += 1; K -= 1\n    if n_heads > 1:", 1
     )
@@ -120,17 +116,13 @@ def test_a_piece_that_works_in_place_passes_with_a_remark(checked: Checked) -> N
 
 
 def test_a_large_negative_number_passes_with_a_remark(checked: Checked) -> None:
-    report = checked(
-        apply_causal_mask="def apply_causal_mask(mask, A):\n    return A.masked_fill(mask == 0, -1e9)\n"
-    )
+    report = checked(apply_causal_mask="def apply_causal_mask(mask, A):\n    return A.masked_fill(mask == 0, -1e9)\n")
     assert report.passed
     assert any("large negative number" in text for r in report.results for text in r.remarks)
 
 
 def test_a_softmax_that_overflows_passes_with_a_remark(checked: Checked) -> None:
-    report = checked(
-        attn_softmax="def attn_softmax(A):\n    e = A.exp()\n    return e / e.sum(-1, keepdim=True)\n"
-    )
+    report = checked(attn_softmax="def attn_softmax(A):\n    e = A.exp()\n    return e / e.sum(-1, keepdim=True)\n")
     assert report.passed
     assert any("overflow" in text for r in report.results for text in r.remarks)
 
@@ -170,9 +162,7 @@ def test_the_functions_handed_out_may_be_missing(checked: Checked, right_functio
 def test_a_function_that_is_only_imported_is_remarked_on(checked: Checked) -> None:
     report = checked(merge_heads="from attnlab.attention.pieces import merge_heads\n")
     assert report.passed
-    assert [remark.text for remark in report.remarks] == [
-        "merge_heads is not defined in this file but imported"
-    ]
+    assert [remark.text for remark in report.remarks] == ["merge_heads is not defined in this file but imported"]
 
 
 def test_what_a_notebook_sets_in_torch_does_not_change_the_checks(checked: Checked) -> None:

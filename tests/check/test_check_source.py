@@ -83,9 +83,7 @@ def test_a_syntax_error_is_one_sentence_with_its_line(tmp_path: Path) -> None:
         ("missing.py", None, "there is no file"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(
-    name: str, content: bytes | None, sentence: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_read_is_one_sentence(name: str, content: bytes | None, sentence: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=sentence) as error:

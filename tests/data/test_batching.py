@@ -38,9 +38,7 @@ def padding_share(plan: BatchPlan) -> float:
     epoch=st.integers(0, 3),
 )
 @settings(max_examples=60, deadline=None)
-def test_every_example_once_and_no_batch_too_large(
-    lengths: list[int], size: int, by_length: bool, epoch: int
-) -> None:
+def test_every_example_once_and_no_batch_too_large(lengths: list[int], size: int, by_length: bool, epoch: int) -> None:
     plan = BatchPlan(lengths, size=size, by_length=by_length).epoch(epoch)
     assert sorted(index for batch in plan for index in batch) == list(range(len(lengths)))
     assert all(len(batch) <= size for batch in plan)

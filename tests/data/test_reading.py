@@ -100,9 +100,7 @@ def test_a_line_that_is_not_utf8_is_named(read: Reader, file: Path) -> None:
         ("\tanswer", "line 3 has no question"),
     ],
 )
-def test_a_bad_row_is_named_with_its_line_in_the_file(
-    read: Reader, line: str, reason: str, file: Path
-) -> None:
+def test_a_bad_row_is_named_with_its_line_in_the_file(read: Reader, line: str, reason: str, file: Path) -> None:
     file.write_text(f"q\ta\n\n{line}\nq\ta\n")
     with pytest.raises(UserError, match=reason):
         read(file)

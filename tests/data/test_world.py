@@ -118,9 +118,7 @@ def test_names_do_not_give_the_birthplace_away() -> None:
     for question, answer in world.questions("train"):
         by_surname.setdefault(question.split()[3], Counter())[answer] += 1
     dev = [(question.split()[3], answer) for question, answer in world.questions("dev")]
-    guesses = [
-        by_surname[surname].most_common(1)[0][0] == place for surname, place in dev if surname in by_surname
-    ]
+    guesses = [by_surname[surname].most_common(1)[0][0] == place for surname, place in dev if surname in by_surname]
     assert np.mean(guesses) < 0.04
 
 
@@ -177,9 +175,7 @@ def test_the_files_are_the_same_to_the_byte_under_any_hash_seed(tmp_path: Path) 
     )
     for hash_seed in "1", "2":
         environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
-        subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / hash_seed)], env=environment, check=True
-        )
+        subprocess.run([sys.executable, "-c", program, str(tmp_path / hash_seed)], env=environment, check=True)
     for name in ("corpus.txt", "train.tsv", "dev.tsv", "test.tsv", "world.json"):
         assert (tmp_path / "1" / name).read_bytes() == (tmp_path / "2" / name).read_bytes()
 

@@ -58,10 +58,7 @@ def test_stop_token_ends_an_answer_and_is_not_part_of_it():
 
 def test_sampling_follows_the_generator_and_top_k():
     model = tiny()
-    draw = [
-        generate(model, PROMPTS, 5, temperature=1.5, generator=torch.Generator().manual_seed(s))
-        for s in (0, 0, 1)
-    ]
+    draw = [generate(model, PROMPTS, 5, temperature=1.5, generator=torch.Generator().manual_seed(s)) for s in (0, 0, 1)]
     assert draw[0] == draw[1] != draw[2]
     greedy = generate(model, PROMPTS, 5)
     assert generate(model, PROMPTS, 5, temperature=1.5, top_k=1) == greedy

@@ -8,10 +8,7 @@ TINY = {"layers": 2, "heads": 2, "width": 16, "context": 12, "dropout": 0.0}
 
 
 def test_course_model_has_the_course_parameter_count():
-    assert (
-        GPT(GPTShape(vocabulary=256, layers=4, heads=8, width=256, context=128)).parameter_count()
-        == 3_323_392
-    )
+    assert GPT(GPTShape(vocabulary=256, layers=4, heads=8, width=256, context=128)).parameter_count() == 3_323_392
 
 
 @pytest.mark.parametrize("name", ["vanilla", "modern"])

@@ -108,9 +108,7 @@ def test_a_real_file_system_that_is_full(tmp_path: Path) -> None:
     """The same on a file system of one megabyte, where the system itself says no."""
     place = tmp_path / "small"
     place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True
-    )
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True)
     if mounted.returncode != 0:
         pytest.skip("this user may not mount a file system")
     try:

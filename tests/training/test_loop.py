@@ -149,9 +149,7 @@ def test_a_stopped_run_resumes_to_the_bit(tmp_path: Path, optimizer: str, stop_a
 def test_evaluating_often_changes_nothing() -> None:
     rarely = make()
     rarely.fit()
-    often = make(
-        settings={"evaluate_every": "1 step"}, evaluate=lambda model: {"noise": float(torch.rand(()))}
-    )
+    often = make(settings={"evaluate_every": "1 step"}, evaluate=lambda model: {"noise": float(torch.rand(()))})
     often.fit()
     assert same(rarely, often)
 

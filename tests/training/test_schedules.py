@@ -36,9 +36,7 @@ def test_warm_up_by_steps_and_by_ratio_rise_to_the_peak(name: str) -> None:
 
 
 def test_warm_up_by_tokens() -> None:
-    assert rates(5, name="constant", warmup_tokens=300) == pytest.approx(
-        [1 / 300, 101 / 300, 201 / 300, 1, 1]
-    )
+    assert rates(5, name="constant", warmup_tokens=300) == pytest.approx([1 / 300, 101 / 300, 201 / 300, 1, 1])
 
 
 def test_warm_up_stable_decay_keeps_its_shares_of_the_whole_run() -> None:

@@ -42,9 +42,7 @@ class Cache:
         stored = self.state.get(name)
         if stored is None or stored.shape[2] < end:
             # Grow by doubling, so that n steps copy O(n) numbers and not O(n²).
-            room = new.new_zeros(
-                *new.shape[:2], max(end, 2 * (0 if stored is None else stored.shape[2])), new.shape[3]
-            )
+            room = new.new_zeros(*new.shape[:2], max(end, 2 * (0 if stored is None else stored.shape[2])), new.shape[3])
             if stored is not None:
                 room[:, :, : stored.shape[2]] = stored
             stored = self.state[name] = room
@@ -52,9 +50,7 @@ class Cache:
         stored[rows, :, at] = new.transpose(1, 2)  # advanced indices come first: (B, T, H, D)
         return stored[:, :, :end]
 
-    def replay(
-        self, mixer: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, padding: Tensor | None
-    ) -> Tensor:
+    def replay(self, mixer: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, padding: Tensor | None) -> Tensor:
         """The mixer's outputs at the new tokens x (B, T, C), by running it over all inputs so far.
 
         Right for every causal mixer, at the price of a full pass for each new token.

@@ -49,8 +49,7 @@ def find_variant(name: str) -> Variant:
         return load_variant(name)
     if name not in VARIANTS:
         raise UserError(
-            unknown("attention", name, VARIANTS)
-            + " `attnlab attention` lists all; your own is a path to a .py file."
+            unknown("attention", name, VARIANTS) + " `attnlab attention` lists all; your own is a path to a .py file."
         )
     return VARIANTS[name]
 
@@ -70,7 +69,5 @@ def build_mixer(name: str, shape: MixerShape) -> nn.Module:
             "use it in a model that reads both ways, or choose another."
         )
     if not shape.causal and not found.bidirectional:
-        raise UserError(
-            f"attention {name!r} is causal only: choose another for a model that reads both ways."
-        )
+        raise UserError(f"attention {name!r} is causal only: choose another for a model that reads both ways.")
     return found.build(shape)

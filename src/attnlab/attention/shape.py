@@ -32,9 +32,7 @@ class MixerShape:
             if getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: it must be at least 1.")
         if self.width % self.heads:
-            raise UserError(
-                f"width {self.width} cannot be split into {self.heads} heads: make it a multiple."
-            )
+            raise UserError(f"width {self.width} cannot be split into {self.heads} heads: make it a multiple.")
         if not 0.0 <= self.dropout < 1.0:
             raise UserError(f"dropout is {self.dropout}: give a number from 0 up to, not including, 1.")
 

@@ -60,9 +60,7 @@ class Fused(nn.Module):
         super().__init__()
         self.dropout = dropout
 
-    def forward(
-        self, queries: Tensor, keys: Tensor, values: Tensor, sight: Sight, bias: Tensor | None
-    ) -> Tensor:
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, sight: Sight, bias: Tensor | None) -> Tensor:
         plain = sight.triangular and bias is None  # the case the kernel has a short cut for
         mask = None if plain else sight.mask()
         if bias is not None:

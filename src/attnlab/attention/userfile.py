@@ -79,9 +79,7 @@ class OwnMixer(nn.Module):
 
 def _run(file: Path) -> ModuleType:
     if not file.is_file():
-        raise UserError(
-            f"there is no file {file}: give the path of a .py file with one attention class. {HELP}"
-        )
+        raise UserError(f"there is no file {file}: give the path of a .py file with one attention class. {HELP}")
     spec = importlib.util.spec_from_file_location(f"attnlab_own_{file.stem}", file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -105,13 +103,9 @@ def _one_class(module: ModuleType, file: Path) -> type[nn.Module]:
     if len(chosen) == 1:
         return chosen[0]
     if not found:
-        raise UserError(
-            f"{file} holds no torch.nn.Module class: write one that maps (B, T, C) to (B, T, C). {HELP}"
-        )
+        raise UserError(f"{file} holds no torch.nn.Module class: write one that maps (B, T, C) to (B, T, C). {HELP}")
     names = ", ".join(kind.__name__ for kind in found)
-    raise UserError(
-        f"{file} holds {len(found)} module classes ({names}): keep one, or call the attention Mixer."
-    )
+    raise UserError(f"{file} holds {len(found)} module classes ({names}): keep one, or call the attention Mixer.")
 
 
 def _in_file(error: Exception, file: Path, what: str) -> UserError:

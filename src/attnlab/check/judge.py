@@ -111,22 +111,16 @@ class Judge:
             if isinstance(old, Tensor) and not torch.equal(old, new):
                 if self.check.function == "self_attention":
                     _fail(result, f"the input {name} is changed in place")
-                    result.advice = (
-                        f"work on a new tensor: operations like += or masked_fill_ overwrite {name}."
-                    )
+                    result.advice = f"work on a new tensor: operations like += or masked_fill_ overwrite {name}."
                 else:
                     _remark(result, f"the input {name} is changed in place: safe only if nobody else uses it")
-        if self.check.function == "apply_causal_mask" and not any(
-            t.isinf().any() for t in as_tensors(answer) or ()
-        ):
+        if self.check.function == "apply_causal_mask" and not any(t.isinf().any() for t in as_tensors(answer) or ()):
             _remark(result, "a large negative number stands for −∞: equal here, but not for scores as large")
 
     def _other_sizes(self, result: Result) -> None:
         self._numbers(result, {"batch": 2, "tokens": 7, "width": 15, "heads": 3})
         if result.status is Status.FAIL:
-            result.problem = (
-                "right at first, but wrong with 7 tokens, width 15 and 3 heads: " + result.problem
-            )
+            result.problem = "right at first, but wrong with 7 tokens, width 15 and 3 heads: " + result.problem
             if result.mistake is None:
                 result.advice = "is a size written into the code as a number?"
 
@@ -164,9 +158,7 @@ class Judge:
         for name, expected, came in zip(names, wanted, outcome.answer, strict=True):
             if came is None or difference(expected, came, tolerance=1e-4):
                 _fail(result, f"{'no' if came is None else 'a wrong'} gradient reaches {name}")
-                result.advice = (
-                    "the numbers are right but cut from the graph: no .detach(), .data, numpy or no_grad."
-                )
+                result.advice = "the numbers are right but cut from the graph: no .detach(), .data, numpy or no_grad."
                 return
 
     def _gradient_of(self, function: Function, arguments: Arguments) -> tuple[Tensor | None, ...]:
@@ -180,9 +172,7 @@ class Judge:
         generator = torch.Generator().manual_seed(1)
         weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
         # What is masked gets no gradient through the softmax, so it does not matter what it gets here.
-        loss = sum(
-            (y * w.masked_fill(y <= MINUS_INFINITY, 0)).sum() for y, w in zip(outputs, weights, strict=True)
-        )
+        loss = sum((y * w.masked_fill(y <= MINUS_INFINITY, 0)).sum() for y, w in zip(outputs, weights, strict=True))
         if not isinstance(loss, Tensor) or not loss.requires_grad:
             return (None,) * len(leaves)
         return torch.autograd.grad(loss, leaves, allow_unused=True)

@@ -21,9 +21,7 @@ def render(report: Report) -> Iterator[RenderableType]:
             yield Text(f"\n{result.where}: {result.name}: {result.problem}", style="bold")
             yield Padding(_details(result), (0, 0, 0, 2))
     remarks = [(remark.where, remark.text) for remark in report.remarks]
-    remarks += [
-        (result.where, f"{result.name}: {text}") for result in report.results for text in result.remarks
-    ]
+    remarks += [(result.where, f"{result.name}: {text}") for result in report.results for text in result.remarks]
     if remarks:
         yield Text("\nRemarks, which fail nothing", style="bold")
         yield from (Text(f"  {where}: {text}.") for where, text in dict.fromkeys(remarks))

@@ -18,9 +18,7 @@ from attnlab.check.results import Remark
 from attnlab.errors import UserError
 
 # `!ls`, `%time f()`, `files = !ls`, `torch.tril?`
-MAGIC = re.compile(
-    r"^(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<command>[!%].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$"
-)
+MAGIC = re.compile(r"^(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<command>[!%].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$")
 # Cell magics whose body is still Python; under any other (`%%bash`, `%%html`) the whole cell is not.
 PYTHON_CELLS = {"time", "timeit", "capture", "prun"}
 
@@ -51,17 +49,13 @@ def read_source(path: Path) -> Source:
         source = Source(path, blank_magics(source.text), source.cells)
         error = _syntax_error(source.text)
     if error:
-        raise UserError(
-            f"{source.where(error.lineno)} is not valid Python ({error.msg}): correct that line first."
-        )
+        raise UserError(f"{source.where(error.lineno)} is not valid Python ({error.msg}): correct that line first.")
     return source
 
 
 def _read_text(path: Path) -> str:
     if path.suffix not in (".py", ".ipynb"):
-        raise UserError(
-            f"{path} is neither a .py file nor an .ipynb notebook: give the file with your functions."
-        )
+        raise UserError(f"{path} is neither a .py file nor an .ipynb notebook: give the file with your functions.")
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:

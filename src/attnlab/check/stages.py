@@ -109,9 +109,7 @@ CHECKS: tuple[Check, ...] = (
     _check("split_heads", Stage.HEADS, lambda b: (b.sequence(), b.heads)),
     _check("split_heads_qkv", Stage.HEADS, lambda b: (*_qkv(b), b.heads), optional=True),
     _check("pairwise_similarities", Stage.HEADS, lambda b: (b.in_heads(), b.in_heads()), "with heads"),
-    _check(
-        "apply_causal_mask", Stage.HEADS, lambda b: (b.make_mask(b.tokens), b.scores_in_heads()), "with heads"
-    ),
+    _check("apply_causal_mask", Stage.HEADS, lambda b: (b.make_mask(b.tokens), b.scores_in_heads()), "with heads"),
     _check("attn_softmax", Stage.HEADS, lambda b: (b.scores_in_heads(),), "with heads"),
     _check(
         "compute_outputs",

@@ -60,14 +60,10 @@ def _table(found: list[Summary]) -> Any:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("run", "kind", "state", "step", "time", "started", "result"):
-        table.add_column(
-            column, no_wrap=column == "run", justify="right" if column in ("step", "time") else "left"
-        )
+        table.add_column(column, no_wrap=column == "run", justify="right" if column in ("step", "time") else "left")
     for run in found:
         state = Text(run.state, style=COLOURS.get(run.state, ""))
-        scores = [
-            f"{name.replace('_', ' ')} {run.results[name]:.1%}" for name in SCORES if name in run.results
-        ]
+        scores = [f"{name.replace('_', ' ')} {run.results[name]:.1%}" for name in SCORES if name in run.results]
         result = ", ".join(scores) or run.reason
         steps = f"{run.step:,}/{run.steps:,}"
         table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), age(run.started), result)

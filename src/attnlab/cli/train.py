@@ -26,9 +26,7 @@ Run = Annotated[
     typer.Option("--run", metavar="FOLDER", help="Folder of the run (default: a new one in runs/).",
                  rich_help_panel="Run"),
 ]  # fmt: skip
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace an existing run folder.", rich_help_panel="Run")
-]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.", rich_help_panel="Run")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --run.", rich_help_panel="Run")]
 DryRun = Annotated[
     bool,

@@ -18,28 +18,20 @@ _DEFAULT = WorldSpec()
 def world(
     out: Annotated[Path, typer.Option(help="Folder to write to: new or empty.")],
     people: Annotated[int, typer.Option(help="Number of people.", rich_help_panel=_SIZE)] = _DEFAULT.people,
-    places: Annotated[
-        int, typer.Option(help="Number of birthplaces.", rich_help_panel=_SIZE)
-    ] = _DEFAULT.places,
+    places: Annotated[int, typer.Option(help="Number of birthplaces.", rich_help_panel=_SIZE)] = _DEFAULT.places,
     skew: Annotated[
         float,
         typer.Option(help="Place number k has weight 1/k^skew; 0 is uniform.", rich_help_panel=_SIZE),
     ] = _DEFAULT.skew,
-    seed: Annotated[
-        int, typer.Option(help="Decides everything drawn.", rich_help_panel=_SIZE)
-    ] = _DEFAULT.seed,
-    documents: Annotated[
-        int, typer.Option(help="Documents a person.", rich_help_panel=_TEXT)
-    ] = _DEFAULT.documents,
+    seed: Annotated[int, typer.Option(help="Decides everything drawn.", rich_help_panel=_SIZE)] = _DEFAULT.seed,
+    documents: Annotated[int, typer.Option(help="Documents a person.", rich_help_panel=_TEXT)] = _DEFAULT.documents,
     sentences: Annotated[
         int,
         typer.Option(help="Sentences a document, one of them on the birthplace.", rich_help_panel=_TEXT),
     ] = _DEFAULT.sentences,
     paraphrases: Annotated[
         int,
-        typer.Option(
-            help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT
-        ),
+        typer.Option(help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT),
     ] = _DEFAULT.paraphrases,
     shuffled: Annotated[
         bool,

@@ -60,9 +60,7 @@ def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) ->
     else:
         info = typer.Option(flag, help=help_text, rich_help_panel=section.topic, metavar=_metavar(field))
         annotation = Annotated[str | None, info]
-    return inspect.Parameter(
-        _parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-    )
+    return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _default_text(field: FieldInfo, default: Any) -> str:

@@ -154,16 +154,10 @@ class TrainingSection(Section):
 
     epochs: int | None = option(None, "Times the training set is seen.", ge=1)
     steps: int | None = option(None, "Steps of the optimizer, instead of epochs.", ge=1)
-    evaluate_every: str = option(
-        "1 epoch", "How often to evaluate on dev: '200 steps', '1 epoch', 0 = never."
-    )
-    save_every: str = option(
-        "1 epoch", "How often to write a checkpoint: '200 steps', '1 epoch', 0 = at the end."
-    )
+    evaluate_every: str = option("1 epoch", "How often to evaluate on dev: '200 steps', '1 epoch', 0 = never.")
+    save_every: str = option("1 epoch", "How often to write a checkpoint: '200 steps', '1 epoch', 0 = at the end.")
     log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)
-    keep: int = option(
-        2, "How many of the last checkpoints to keep (the best one on dev is kept as well).", ge=1
-    )
+    keep: int = option(2, "How many of the last checkpoints to keep (the best one on dev is kept as well).", ge=1)
     patience: int | None = option(None, "Stop after this many evaluations without a better one.", ge=1)
     seed: int = option(0, "Seed of everything random.", ge=0)
 

@@ -25,9 +25,7 @@ class Draws:
         """Numbers in [0, 1), one for each entry of `index`."""
         key = hashlib.blake2b(f"{self.seed}/{what}".encode(), digest_size=8).digest()
         with np.errstate(over="ignore"):
-            state = (
-                np.uint64(int.from_bytes(key, "little")) + (index.astype(np.uint64) + np.uint64(1)) * _GOLDEN
-            )
+            state = np.uint64(int.from_bytes(key, "little")) + (index.astype(np.uint64) + np.uint64(1)) * _GOLDEN
             state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             state = state ^ (state >> np.uint64(31))

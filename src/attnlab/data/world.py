@@ -158,9 +158,7 @@ class World:
         for round_ in range(spec.documents):
             what = f"document {round_}: "
             others = draws.orders(what + "facts", self._index, len(sentences.OTHER_FACTS))
-            luck = draws.uniform(
-                what + "wording", self._index[:, None] * spec.sentences + np.arange(spec.sentences)
-            )
+            luck = draws.uniform(what + "wording", self._index[:, None] * spec.sentences + np.arange(spec.sentences))
             sequence = draws.orders(what + "order", self._index, spec.sentences)
             if not spec.shuffled:
                 sequence.sort(axis=1)
@@ -192,9 +190,7 @@ class World:
         Multiples of the golden section fill [0, 1) evenly, so the shares hold to within a few
         people in a world of any size, and nobody moves to another split when the world grows.
         """
-        return (
-            self._index.astype(np.float64) * 0.6180339887498949 + self.spec.seed * 0.7548776662466927
-        ) % 1.0
+        return (self._index.astype(np.float64) * 0.6180339887498949 + self.spec.seed * 0.7548776662466927) % 1.0
 
     def questions(self, split: str) -> list[Pair]:
         """Questions and answers of "train", "dev" or "test"; no person is in two of them."""
@@ -208,9 +204,7 @@ class World:
     def strangers(self, count: int) -> list[str]:
         """Names of people who are not in this world: nothing about them can have been learned."""
         if self.spec.people + count > names.MOST_PEOPLE:
-            raise UserError(
-                f"a world of {self.spec.people:,} people has no {count:,} names left: ask for fewer."
-            )
+            raise UserError(f"a world of {self.spec.people:,} people has no {count:,} names left: ask for fewer.")
         return names.invent_people(self._draws, np.arange(self.spec.people, self.spec.people + count))
 
     def most_common_place(self) -> tuple[str, float]:

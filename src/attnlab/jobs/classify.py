@@ -58,9 +58,7 @@ class ClassifyJob:
         if split == "train" and self.config.data.examples:
             examples = examples[: self.config.data.examples]
         labels = [LABELS.index(example.label) for example in examples]
-        return TextExamples(
-            [example.text for example in examples], labels, tokenizer, self.config.data.max_tokens
-        )
+        return TextExamples([example.text for example in examples], labels, tokenizer, self.config.data.max_tokens)
 
 
 def _evaluate(data: Examples, device: str) -> Evaluate:

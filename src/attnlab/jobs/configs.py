@@ -64,9 +64,7 @@ class GPTSection(Section):
     width: int = option(256, "Size of a token's vector.", ge=1)
     context: int = option(128, "Longest sequence in tokens.", ge=8)
     attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
-    positions: str | None = option(
-        None, "none, learned, sinusoidal, rotary or alibi (default: the preset's)."
-    )
+    positions: str | None = option(None, "none, learned, sinusoidal, rotary or alibi (default: the preset's).")
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
 
     def shape(self, vocabulary: int) -> GPTShape:
@@ -87,9 +85,7 @@ class CorpusSection(Section):
 class ObjectiveSection(Section):
     topic: ClassVar[str] = "Objective"
 
-    name: Literal["span", "causal"] = option(
-        "span", "span (corrupted spans) or causal (next token).", "--objective"
-    )
+    name: Literal["span", "causal"] = option("span", "span (corrupted spans) or causal (next token).", "--objective")
 
 
 class PretrainConfig(JobConfig):
@@ -148,9 +144,7 @@ class EncoderSection(Section):
 class TuningSection(Section):
     topic: ClassVar[str] = "Tuning"
 
-    method: Literal["full", "head"] = option(
-        "full", "full (all weights) or head (the body is frozen).", "--tune"
-    )
+    method: Literal["full", "head"] = option("full", "full (all weights) or head (the body is frozen).", "--tune")
 
 
 class ClassifyConfig(JobConfig):

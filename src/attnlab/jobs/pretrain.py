@@ -60,9 +60,7 @@ class PretrainJob:
 
     def _examples(self, documents: list[list[int]], vocabulary: Vocabulary) -> CorpusExamples:
         config = self.config
-        return CorpusExamples(
-            documents, vocabulary, config.model.context, config.objective.name, config.training.seed
-        )
+        return CorpusExamples(documents, vocabulary, config.model.context, config.objective.name, config.training.seed)
 
     def _evaluate(self, documents: list[list[int]], vocabulary: Vocabulary, device: str) -> Evaluate:
         """The loss on documents kept aside, with the same spans every time."""

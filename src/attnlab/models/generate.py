@@ -82,9 +82,7 @@ def generate(
     return _answers(torch.stack(chosen, 1), torch.stack(gained, 1), stop)
 
 
-def choose(
-    logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None
-) -> Tensor:
+def choose(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None) -> Tensor:
     """One token (B,) for logits (B, V)."""
     if temperature == 0.0:
         return logits.argmax(-1)
@@ -115,17 +113,13 @@ def _answers(chosen: Tensor, gained: Tensor, stop: int | None) -> list[Answer]:
     return answers
 
 
-def _check(
-    model: GPT, prompts: Sequence[Sequence[int]], steps: int, temperature: float, top_k: int | None
-) -> None:
+def _check(model: GPT, prompts: Sequence[Sequence[int]], steps: int, temperature: float, top_k: int | None) -> None:
     limit = model.longest
     for number, prompt in enumerate(prompts, 1):
         if len(prompt) == 0:
             raise UserError(f"prompt {number} is empty: give at least one token.")
         if limit is not None and len(prompt) > limit:
-            raise UserError(
-                f"prompt {number} has {len(prompt)} tokens, more than the model's context of {limit}."
-            )
+            raise UserError(f"prompt {number} has {len(prompt)} tokens, more than the model's context of {limit}.")
     if steps < 0 or temperature < 0:
         raise UserError(f"steps is {steps} and temperature is {temperature}: neither can be negative.")
     if top_k is not None and top_k < 1:

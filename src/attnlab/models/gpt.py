@@ -114,9 +114,7 @@ class GPT(nn.Module):
         if shape.tied:
             self.head.weight = self.tokens.weight
 
-    def forward(
-        self, tokens: Tensor, padding: Tensor | None = None, cache: list[Cache] | None = None
-    ) -> Tensor:
+    def forward(self, tokens: Tensor, padding: Tensor | None = None, cache: list[Cache] | None = None) -> Tensor:
         """`padding` (B, T) is True for real tokens, which come first; `cache` as `new_cache` makes it."""
         caches: list[Cache | None] = [*cache] if cache is not None else [None] * len(self.blocks)
         if caches and caches[0] is not None:

@@ -51,14 +51,10 @@ def bars(values: Mapping[str, tuple[float, tuple[float, float]]], title: str, y:
     """Shares by name with their intervals, the value written above."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
-        for place, ((_, (value, (low, high))), colour) in enumerate(
-            zip(values.items(), COLOURS, strict=False)
-        ):
+        for place, ((_, (value, (low, high))), colour) in enumerate(zip(values.items(), COLOURS, strict=False)):
             errors = [[max(0.0, value - low)], [max(0.0, high - value)]]
             axes.bar(place, value, color=colour, width=0.6, yerr=errors, capsize=5, ecolor="#2d3748")
-            axes.annotate(
-                f"{value:.1%}", (place, high), textcoords="offset points", xytext=(0, 4), ha="center"
-            )
+            axes.annotate(f"{value:.1%}", (place, high), textcoords="offset points", xytext=(0, 4), ha="center")
         axes.set_xticks(range(len(values)), list(values))
         axes.grid(axis="x", visible=False)
         axes.set(title=title, ylabel=y)

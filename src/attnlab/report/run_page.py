@@ -20,9 +20,7 @@ def write_run_page(run: Path) -> Path:
     lead = f"A {record['kind']} run, {status['state']}"
     lead += f": {status['reason']}." if status.get("reason") else "."
     passages = [
-        Passage(
-            "Results", paragraphs=_remarks(record), tables=[_results(record)] if record.get("results") else []
-        ),
+        Passage("Results", paragraphs=_remarks(record), tables=[_results(record)] if record.get("results") else []),
         Passage("Curves", figures=_curves(run)),
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),

@@ -80,9 +80,7 @@ def _default_budget(device: str) -> float:
 
 
 class _Trial:
-    def __init__(
-        self, model: nn.Module, objective: Objective, batches: Batches, device: str, budget: float
-    ) -> None:
+    def __init__(self, model: nn.Module, objective: Objective, batches: Batches, device: str, budget: float) -> None:
         self.objective, self.batches, self.device, self.budget = objective, batches, device, budget
         self.model = copy.deepcopy(model).to(device).train()
         weights = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
@@ -127,8 +125,4 @@ class _Trial:
 
 def _is_out_of_memory(error: Exception) -> bool:
     text = str(error).lower()
-    return (
-        isinstance(error, torch.OutOfMemoryError)
-        or "out of memory" in text
-        or "can't allocate memory" in text
-    )
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in text or "can't allocate memory" in text

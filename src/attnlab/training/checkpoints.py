@@ -76,9 +76,7 @@ class Checkpoints:
                 aside = path.with_name(f"damaged-{path.name}")
                 shutil.rmtree(aside, ignore_errors=True)
                 path.rename(aside)
-                console.warn(
-                    f"{path} is damaged ({damage}): set aside as {aside.name}, using the one before."
-                )
+                console.warn(f"{path} is damaged ({damage}): set aside as {aside.name}, using the one before.")
         return None
 
     def best(self) -> Checkpoint | None:

@@ -140,10 +140,7 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
 
 _PIECES = (*SCALED, *PAIRWISE, *SOFTMAX, *OUTPUTS, *MASK, *APPLY, *SPLIT, *MERGE)
 _CHANGES: tuple[tuple[Mistake, Changes], ...] = (
-    *(
-        (Mistake(key, advice, "self_attention", Assembly(**changes)), changes)
-        for key, advice, changes in COMPOSITION
-    ),
+    *((Mistake(key, advice, "self_attention", Assembly(**changes)), changes) for key, advice, changes in COMPOSITION),
     *(
         (Mistake(m.key, m.advice, m.function, Assembly(**{m.function: m.wrong})), {m.function: m.wrong})
         for m in _PIECES
