@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from attnlab import __version__, console
+from attnlab.cli import explore
 from attnlab.errors import RunFailed, UserError
 
 app = typer.Typer(
@@ -21,6 +22,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+explore.register(app)
 
 
 def _print_version(asked: bool) -> None:
