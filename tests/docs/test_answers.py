@@ -26,7 +26,8 @@ ANSWERS = Path(__file__).parents[2] / "docs" / "answers"
 PAGES = sorted(path.name for path in ANSWERS.glob("*.md"))
 NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?%?"
 MARK = re.compile(
-    rf"(?:`(?P<list>\[[^`]*\])`|(?P<number>{NUMBER}))<!-- (?:(?P<how>[=<>]) (?P<name>[\w.]+)|quoted|given) -->"
+    rf"(?:`(?P<list>\[[^`]*\])`|(?P<number>{NUMBER}))"
+    r"<!-- (?:(?P<how>[=<>]) (?P<name>[\w.]+)|quoted|given) -->"
 )
 
 

@@ -41,6 +41,19 @@ def test_out_of_reach_no_sampled_query_does_better(seed: int) -> None:
     assert "k4 = " in answer.why
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_for_any_keys_no_sampled_query_does_better(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    count, width, size = draw.integers(2, 10), draw.integers(1, 5), 10.0 ** draw.integers(-6, 7)
+    keys, values = size * draw.integers(-2, 3, (count, width)), draw.standard_normal((count, 3))
+    chosen = tuple(sorted(draw.choice(count, draw.integers(1, count), replace=False).tolist()))
+    answer = explore.average_some(keys, values, chosen)
+    tries = draw.standard_normal((3_000, width)) / size * 10.0 ** draw.uniform(-2, 2, (3_000, 1))
+    best = np.abs(explore.attend(tries, keys, values) - answer.targets).max(axis=1).min()
+    assert answer.error <= best + 1e-6
+    assert not answer.reachable or answer.error < 1e-9
+
+
 def test_the_likeliest_weights_keep_the_mean_of_the_keys() -> None:
     keys = SQUARE.keys
     wanted = np.array([0.1, 0.2, 0.3, 0.15, 0.25])

@@ -8,7 +8,8 @@ from attnlab.errors import UserError
 from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
 from attnlab.explore.matrices import check_index, check_pair
-from attnlab.explore.query import best_query, names
+from attnlab.explore.query import best_query
+from attnlab.explore.reasons import names
 
 
 def average(keys: Array, values: Array) -> Answer:

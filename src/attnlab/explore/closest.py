@@ -6,7 +6,10 @@ weights t in the sense of Kullback and Leibler is its maximum-likelihood fit, a 
     min_q KL(t ‖ softmax(Kq)),   gradient Kᵀ(softmax(Kq) − t),
 
 so at the optimum the keys, averaged by the weights, have the mean that t gives them. The error of the
-output is not convex in q; it is lowered from there by a local search, and the best of several starts is kept.
+output is not convex in q: it is lowered by a local search from there and from the best of many random
+queries, so "the smallest error found" is what it says, not a proof.
+
+Subtracting one vector from all keys changes no weight, so keys are centred and scaled before any search.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ import numpy as np
 
 from attnlab.explore.attend import Array, attend, largest_difference, softmax
 
+# Random queries tried, and how many of the best are improved.
+TRIES, POLISHED = 3000, 6
+
 
 def likeliest(keys: Array, target: Array, norm: float | None = None) -> Array:
     """argmin_q KL(t ‖ softmax(Kq)), with ‖q‖ ≤ norm if given.
@@ -26,6 +32,9 @@ def likeliest(keys: Array, target: Array, norm: float | None = None) -> Array:
     """
     from scipy.optimize import minimize
 
+    size = spread(keys)
+    keys = (keys - keys.mean(axis=0)) / size  # the solver's tolerances are for numbers near 1
+    norm = None if norm is None else norm * size
     mean = target @ keys
 
     def divergence(query: Array) -> tuple[float, Array]:
@@ -42,7 +51,7 @@ def likeliest(keys: Array, target: Array, norm: float | None = None) -> Array:
         constraints=[] if norm is None else [ball(norm, keys.shape[1])],
         options={"maxiter": 500} | ({"gtol": 1e-10} if norm is None else {"ftol": 1e-14}),
     )
-    return within(found.x, norm)
+    return within(found.x, norm) / size
 
 
 def least_error(
@@ -53,9 +62,28 @@ def least_error(
     Each start is improved by minimising a bound e with |output − target| ≤ e in every component, which
     keeps the problem smooth: variables (q, e), constraints e ± (output − target) ≥ 0 and ‖q‖ ≤ norm.
     """
-    candidates = [within(start, norm) for start in starts]
-    candidates += [within(_lower(keys, values, target, start, norm), norm) for start in candidates]
-    return min(candidates, key=lambda query: largest_difference(attend(query, keys, values), target))
+    size = spread(keys)
+    scaled, limit = (keys - keys.mean(axis=0)) / size, None if norm is None else norm * size
+    candidates = [within(start * size, limit) for start in starts]
+    candidates += promising(scaled, values, target, limit)
+    candidates += [within(_lower(scaled, values, target, start, limit), limit) for start in candidates]
+    return min(candidates, key=lambda query: largest_difference(attend(query, scaled, values), target)) / size
+
+
+def promising(keys: Array, values: Array, target: Array, norm: float | None) -> list[Array]:
+    """The best few of many random queries, of lengths from short to long; always the same draws."""
+    draw = np.random.default_rng(0)
+    directions = draw.standard_normal((TRIES, keys.shape[1]))
+    longest = 100.0 if norm is None else norm
+    lengths = longest * np.geomspace(1e-4 if norm is None else 0.05, 1.0, TRIES)
+    queries = directions * (lengths / np.linalg.norm(directions, axis=1))[:, None]
+    errors = np.abs(attend(queries, keys, values) - target).max(axis=1)
+    return list(queries[np.argsort(errors)[:POLISHED]])
+
+
+def spread(keys: Array) -> float:
+    """The largest distance of a key from their mean, in any component; 1 if all are equal."""
+    return float(np.abs(keys - keys.mean(axis=0)).max()) or 1.0
 
 
 def _lower(keys: Array, values: Array, target: Array, start: Array, norm: float | None) -> Array:

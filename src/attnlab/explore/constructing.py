@@ -86,11 +86,9 @@ def construct(
         title="Self-attention without and with K, Q, V",
         why=(
             "Plain self-attention is loudest about itself: x₂ scores itself β² and, with u_d or u_c added, "
-            "2β² against "
-            "β² for the key it was meant to find, so c₂ stays at x₂. Separate matrices let x₂ ask for u_d, "
-            "find x₁ and "
-            f"take only u_b from it: at β = {betas[-1]:g} the errors are {to_ub[-1]:.1e} and "
-            f"{to_ub_uc[-1]:.1e}."
+            "2β² against β² for the key it was meant to find, so c₂ stays at x₂. Separate matrices let x₂ "
+            f"ask for u_d, find x₁ and take only u_b from it: at β = {betas[-1]:g} the errors are "
+            f"{to_ub[-1]:.1e} and {to_ub_uc[-1]:.1e}."
         ),
         betas=np.array(betas),
         basis=basis,

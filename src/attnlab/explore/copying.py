@@ -18,7 +18,7 @@ from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
 from attnlab.explore.faces import smallest_face
 from attnlab.explore.matrices import check_index
-from attnlab.explore.query import obstruction
+from attnlab.explore.reasons import obstruction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

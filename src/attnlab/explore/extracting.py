@@ -129,9 +129,8 @@ def random_subspaces(dimension: int, m: int, p: int, seed: int = 0) -> tuple[Arr
     """Perpendicular random subspaces of dimensions m and p, as orthonormal rows."""
     if m < 1 or p < 1 or m + p > dimension:
         raise UserError(
-            f"perpendicular subspaces of dimensions {m} and {p} need at least one dimension each and at most "
-            f"{dimension} "
-            f"together."
+            f"perpendicular subspaces of dimensions {m} and {p} need at least one dimension each and at "
+            f"most {dimension} together."
         )
     square = np.random.default_rng(seed).standard_normal((dimension, dimension))
     directions = np.linalg.qr(square)[0].T

@@ -92,9 +92,8 @@ def argmax(keys: Array, values: Array, query: Array) -> HardAttention:
     soft = gradients(keys, values, query, hard=False)
     fading = np.array([gradients(keys, values, query, hard=False, factor=beta)["q"] for beta in SHARPNESS])
     why = (
-        f"k{winner} has the largest score, {scores[winner]:.4g}, so the output is v{winner} itself. "
-        f"A small change of q or K changes no weight, so their gradient is exactly {hard['q']:g} under "
-        "argmax; "
+        f"k{winner} has the largest score, {scores[winner]:.4g}, so the output is v{winner} itself. A small "
+        f"change of q or K changes no weight, so their gradient is exactly {hard['q']:g} under argmax; "
         f"under softmax it is {soft['q']:.3g} for q and {soft['K']:.3g} for K. Only the value learns from "
         "argmax."
     )

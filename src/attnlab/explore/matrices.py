@@ -62,8 +62,8 @@ def check_pair(keys: Array, values: Array) -> None:
     """Each key belongs to one value."""
     if len(keys) != len(values):
         raise UserError(
-            f"K has {len(keys)} rows and V has {len(values)}: each key needs its own value, "
-            f"so give both the same number of rows."
+            f"K has {len(keys)} rows and V has {len(values)}: each key needs its own value, so give both "
+            "the same number of rows."
         )
 
 
@@ -109,8 +109,8 @@ def _from_lines(lines: list[str], where: str) -> Array:
         row = [_number(entry, f"{where} {number}") for entry in entries]
         if rows and len(row) != len(rows[0]):
             raise UserError(
-                f"{where} {number}: {len(row)} numbers where the rows before have {len(rows[0])}; "
-                f"all rows need the same length."
+                f"{where} {number}: {len(row)} numbers where the rows before have {len(rows[0])}; all rows "
+                "need the same length."
             )
         rows.append(row)
     return np.array(rows, dtype=np.float64)
@@ -138,7 +138,7 @@ def _checked(matrix: Array, what: str) -> Array:
     if len(bad):
         row, column = bad[0]
         raise UserError(
-            f"{what}: row {row}, column {column} (counted from 0) is {matrix[row, column]}; "
-            f"all numbers must be finite and below {LARGEST:g}."
+            f"{what}: row {row}, column {column} (counted from 0) is {matrix[row, column]}; all numbers "
+            f"must be finite and below {LARGEST:g}."
         )
     return matrix

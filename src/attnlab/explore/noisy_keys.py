@@ -129,10 +129,8 @@ def _why(found: Noise) -> str:
     near = float((np.abs(found.one[:, 0] - 0.5) < 0.25).mean())
     return (
         "k_a is longer or shorter than k_b in every draw, and one head turns that difference, times "
-        f"{found.beta:g}, "
-        f"into a choice: only {near:.0%} of its outputs lie near the middle between v_a and v_b. Each of two "
-        "heads "
-        "compares its key with keys that score about 0, so the length of k_a matters only when it turns "
-        "negative; "
-        f"over all draws their output varies {found.ratio:.3g} times less."
+        f"{found.beta:g}, into a choice: only {near:.0%} of its outputs lie near the middle between v_a and "
+        "v_b. Each of two heads compares its key with keys that score about 0, so the length of k_a "
+        f"matters only when it turns negative; over all draws their output varies {found.ratio:.3g} times "
+        "less."
     )

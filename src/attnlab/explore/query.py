@@ -8,7 +8,8 @@ import numpy as np
 
 from attnlab.explore.attend import Array, attend, largest_difference, softmax
 from attnlab.explore.closest import least_error, likeliest
-from attnlab.explore.faces import Face, combination, smallest_face
+from attnlab.explore.faces import Face, smallest_face
+from attnlab.explore.reasons import why_not, why_reached, why_short
 
 # The weight a query of free length leaves to the other keys: what double precision rounds away.
 STRAY = 2.0**-53
@@ -29,34 +30,38 @@ class Found:
 def best_query(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None = None) -> Found:
     """The query whose output is closest to the mean of the chosen values, no longer than `norm` if given.
 
+    `chosen` is in ascending order.
+
     - The chosen keys are a face of the hull: the widest direction, long enough that the rest keeps STRAY.
     - They are not, or the length is limited: a search from the widest direction, from the likeliest query
       and from zero (`closest`), since the error then has no closed-form optimum.
     """
-    face = smallest_face(keys, chosen)
-    reachable = face.members == tuple(sorted(chosen))
     if len(chosen) == len(keys):
-        return Found(
-            np.zeros(keys.shape[1]),
-            True,
-            np.inf,
-            "A zero query scores every key 0: every weight is 1/n exactly.",
-        )
+        why = "A zero query scores every key 0: every weight is 1/n exactly."
+        return Found(np.zeros(keys.shape[1]), True, np.inf, why)
+    face = smallest_face(keys, chosen)
+    reachable = face.members == chosen
     far = limit_query(keys, chosen, face)
-    if reachable and (norm is None or np.linalg.norm(far) <= norm):
-        return Found(far, True, face.margin, _why_reached(keys, chosen, face, far))
+    length = float(np.linalg.norm(far))
+    if reachable and (norm is None or length <= norm):
+        return Found(
+            far, True, face.margin, why_reached(chosen, face.margin * length, stray(keys, chosen, far))
+        )
     target = values[list(chosen)].mean(axis=0)
     wanted = np.isin(np.arange(len(keys)), chosen) / len(chosen)
-    starts = [far, np.zeros(keys.shape[1])]
-    if norm is not None:
-        starts += [face.normal * norm, likeliest(keys, wanted, norm)]
-    query = least_error(keys, values, target, starts, norm)
+    fitted = far if norm is None else likeliest(keys, wanted, norm)
+    query = least_error(keys, values, target, [far, fitted, np.zeros(keys.shape[1])], norm)
     error = largest_difference(attend(query, keys, values), target)
     if reachable and norm is not None:
-        why = _why_short(keys, chosen, face, norm, error)
+        why = why_short(chosen, norm, face.margin * norm, stray(keys, chosen, fitted), error)
     else:
-        why = _why_not(keys, chosen, face, error)
+        why = why_not(keys, chosen, softmax(keys @ far), error, norm)
     return Found(query, reachable, face.margin if reachable else 0.0, why)
+
+
+def stray(keys: Array, chosen: tuple[int, ...], query: Array) -> float:
+    """The weight a query gives to keys that were not chosen."""
+    return float(np.delete(softmax(keys @ query), list(chosen)).sum())
 
 
 def limit_query(keys: Array, chosen: tuple[int, ...], face: Face) -> Array:
@@ -72,65 +77,3 @@ def limit_query(keys: Array, chosen: tuple[int, ...], face: Face) -> Array:
     # a query that prefers members with a slope of its own must still be beaten by the normal
     slope = float((keys @ on_face).max() - (keys[members] @ on_face).min())
     return on_face + face.normal * (np.log(others / STRAY) + slope) / face.margin
-
-
-def names(indices: tuple[int, ...] | list[int], letter: str = "k") -> str:
-    """k0, k1 and k3."""
-    listed = [f"{letter}{i}" for i in indices]
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
-
-
-def mixture(weights: Array) -> str:
-    """0.5·k1 + 0.5·k3, without the terms that are zero."""
-    if weights.max() > 1 - 1e-6:
-        return f"k{int(weights.argmax())}"
-    return " + ".join(f"{weight:.3g}·k{i}" for i, weight in enumerate(weights) if weight > 1e-6)
-
-
-def obstruction(keys: Array, chosen: tuple[int, ...]) -> str:
-    """Why no query scores the chosen keys equally and all others lower."""
-    same = mixture(combination(keys, chosen))
-    if len(chosen) == 1:
-        return f"{names(chosen)} = {same}: its score is the average of theirs, so one of them scores as high."
-    return (
-        f"the mean of {names(chosen)} is also {same}: a query that scores the chosen keys equally "
-        f"scores one of the others at least as high."
-    )
-
-
-def _why_reached(keys: Array, chosen: tuple[int, ...], face: Face, query: Array) -> str:
-    stray = float(np.delete(softmax(keys @ query), list(chosen)).sum())
-    what = "is a corner" if len(chosen) == 1 else "are a face"
-    scored = "it" if len(chosen) == 1 else "them equally and"
-    gap = face.margin * float(np.linalg.norm(query))
-    return (
-        f"{names(chosen)} {what} of the hull of the keys: this query scores {scored} {gap:.1f} above every "
-        "other key, "
-        f"which leaves the others {stray:.0e} of the weight; a longer query leaves less, none leaves exactly "
-        "nothing."
-    )
-
-
-def _why_short(keys: Array, chosen: tuple[int, ...], face: Face, norm: float, error: float) -> str:
-    wanted = np.isin(np.arange(len(keys)), chosen) / len(chosen)
-    most = float(softmax(keys @ likeliest(keys, wanted, norm))[list(chosen)].sum())
-    return (
-        f"With ‖q‖ ≤ {norm:g} the scores of {names(chosen)} can lead by at most {face.margin * norm:.3g}; "
-        f"the likeliest query leaves {1 - most:.2g} of the weight to the others, and {error:.2g} is the "
-        "smallest error found. "
-        f"A longer query does better without limit."
-    )
-
-
-def _why_not(keys: Array, chosen: tuple[int, ...], face: Face, error: float) -> str:
-    nearest = softmax(keys @ limit_query(keys, chosen, face))
-    got = ", ".join(f"{weight:.3g}" for weight in nearest)
-    if error < 1e-9:
-        ending = "These values allow the same output with other weights, which is what this query does."
-    else:
-        ending = f"The smallest error found over all queries is {error:.2g}."
-    return (
-        f"No query can give these weights: {obstruction(keys, chosen)} The closest, in the sense of Kullback "
-        "and "
-        f"Leibler, are ({got}). {ending}"
-    )

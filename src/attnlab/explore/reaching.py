@@ -20,7 +20,7 @@ from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array
 from attnlab.explore.faces import combination, smallest_face
 from attnlab.explore.matrices import check_index
-from attnlab.explore.query import mixture, names, obstruction
+from attnlab.explore.reasons import mixture, names, obstruction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -94,7 +94,7 @@ def reach(keys: Array, size: int | None = None, chosen: tuple[int, ...] | None =
         if total > MOST_SETS:
             raise UserError(
                 f"{count} keys have {total} sets of up to {largest}; more than {MOST_SETS} take too long: "
-                f"ask for smaller sets or for one set by its rows."
+                "ask for smaller sets or for one set by its rows."
             )
         asked = [rows for k in range(1, largest + 1) for rows in combinations(range(count), k)]
     sets = tuple(decide(keys, rows) for rows in asked)
@@ -121,14 +121,12 @@ def _why(keys: Array, sets: tuple[Reached, ...]) -> str:
         if dimension == len(keys) - 1:
             return (
                 f"The {len(keys)} keys are the corners of a simplex (no one is an affine combination of the "
-                "others), "
-                f"so every set of them is a face and can be averaged."
+                "others), so every set of them is a face and can be averaged."
             )
         return (
             "Every set asked for is a face of the hull of the keys, so some query makes exactly its keys win."
         )
     return (
         f"{len(sets) - len(failing)} of {len(sets)} sets are faces of the hull of the keys, and only those "
-        "can be selected "
-        f"or averaged. The first that is not: {failing[0].why}"
+        f"can be selected or averaged. The first that is not: {failing[0].why}"
     )

@@ -10,7 +10,8 @@ from attnlab.errors import UserError
 from attnlab.explore.answer import Answer, vector
 from attnlab.explore.attend import Array, attend, largest_difference
 from attnlab.explore.matrices import check_index, check_pair, check_width
-from attnlab.explore.query import STRAY, names
+from attnlab.explore.query import STRAY
+from attnlab.explore.reasons import names
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -126,15 +127,13 @@ def _why(scores: Array, index: int, chosen: tuple[int, ...], length: float, unit
         if unit:
             return (
                 f"{reason}: a key of length 1 scores at most ‖q‖ = {length:.4g}, when it points along the "
-                "query. "
-                f"The error is {error:.2g}, and only a longer query would lower it."
+                f"query. The error is {error:.2g}, and only a longer query would lower it."
             )
         return f"{reason}; nothing but its length limits the lead."
     rest = [i for i in chosen if i != index]
     spread = float(np.ptp(scores[rest])) if rest else 0.0
     return (
         f"The new key scores {scores[index]:.6g}, beside {names(rest)} with scores that differ by "
-        f"{spread:.2g} among "
-        "themselves; equal scores share the weight equally, and what difference there is stays in the error "
-        f"of {error:.2g}."
+        f"{spread:.2g} among themselves; equal scores share the weight equally, and what difference there "
+        f"is stays in the error of {error:.2g}."
     )

@@ -7,7 +7,8 @@ import numpy as np
 from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
 from attnlab.explore.matrices import check_index, check_pair
-from attnlab.explore.query import best_query, names
+from attnlab.explore.query import best_query
+from attnlab.explore.reasons import names
 
 
 def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> Answer:
@@ -44,8 +45,7 @@ def identity(keys: Array, values: Array, norm: float | None = None) -> Answer:
         narrowest = min(range(len(keys)), key=lambda index: found[index].margin)
         why = (
             "Every key is a corner of the hull of the keys, so each row selects its own value. The hardest "
-            "is "
-            f"k{narrowest}, {found[narrowest].margin:.3g} away from the hull of the others."
+            f"is k{narrowest}, {found[narrowest].margin:.3g} away from the hull of the others."
         )
         if norm is not None:
             why += f" With ‖q‖ ≤ {norm:g} the rows come as close as that length allows."
