@@ -42,13 +42,17 @@ class WorldSection(Section):
     documents: int = option(4, "Documents about a person.", ge=1)
     sentences: int = option(2, "Sentences a document, one of them on the birthplace.", ge=1)
     paraphrases: int = option(4, "Wordings of the birthplace a person gets over all documents.", ge=1)
+    train_people: float = option(0.5, "Share of people whose questions are for fine-tuning.", gt=0, lt=1)
+    dev_people: float = option(0.2, "Share of people whose questions are for choosing.", ge=0, lt=1)
+    test_people: float = option(0.3, "Share of people whose questions are for the report.", ge=0, lt=1)
     world_seed: int = option(0, "Seed of the world.", ge=0)
 
     def world(self) -> World:
         from attnlab.data.world import World, WorldSpec
 
         values = self.model_dump()
-        return World(WorldSpec(seed=values.pop("world_seed"), **values))
+        shares = {split: values.pop(f"{split}_people") for split in ("train", "dev", "test")}
+        return World(WorldSpec(seed=values.pop("world_seed"), **shares, **values))
 
 
 class GPTSection(Section):

@@ -1,0 +1,50 @@
+"""Attention by hand: choose a query, see the weights, and know what no query can do.
+
+    from attnlab import explore
+
+    example = explore.example("selection")
+    answer = explore.select(example.keys, example.values, index=0)
+    answer.error, answer.why
+    answer.draw("select.png")
+
+Every exploration returns an `Exploration`: its numbers, a sentence why, `as_dict()` and `draw(path)`.
+Indices count from 0. All arithmetic is in double precision.
+"""
+
+from attnlab.explore.answer import Answer, Exploration
+from attnlab.explore.attend import attend, softmax
+from attnlab.explore.averaging import average, average_some
+from attnlab.explore.constructing import construct
+from attnlab.explore.copying import copy
+from attnlab.explore.examples import EXAMPLES, example
+from attnlab.explore.extracting import extract, random_subspaces
+from attnlab.explore.hard_attention import argmax
+from attnlab.explore.matrices import read_matrix, read_rows, read_vector
+from attnlab.explore.noisy_keys import noise
+from attnlab.explore.reaching import reach
+from attnlab.explore.replacing import replace_key
+from attnlab.explore.selecting import identity, select
+
+__all__ = [
+    "EXAMPLES",
+    "Answer",
+    "Exploration",
+    "argmax",
+    "attend",
+    "average",
+    "average_some",
+    "construct",
+    "copy",
+    "example",
+    "extract",
+    "identity",
+    "noise",
+    "random_subspaces",
+    "reach",
+    "read_matrix",
+    "read_rows",
+    "read_vector",
+    "replace_key",
+    "select",
+    "softmax",
+]

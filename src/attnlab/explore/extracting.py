@@ -1,0 +1,131 @@
+"""Take a sum apart: if v_a and v_b live in subspaces that share no direction, one matrix recovers v_a.
+
+With orthonormal bases as the columns of A and B, and A ⊥ B:
+
+    M = A Aᵀ,    M (v_a + v_b) = A Aᵀ A c + A (AᵀB) e = A c = v_a,
+
+and 2 A Aᵀ for the mean ½(v_a + v_b). If the subspaces are not perpendicular, projecting along B does it:
+M = [A 0] [A B]⁺, which is A Aᵀ when AᵀB = 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab.errors import UserError
+from attnlab.explore.answer import Exploration, vector
+from attnlab.explore.attend import Array, largest_difference
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Extraction(Exploration):
+    basis_a: Array  # (m, d), orthonormal rows
+    basis_b: Array  # (p, d)
+    matrix: Array  # (d, d)
+    of_mean: bool
+    perpendicular: bool
+    wanted: Array  # (trials, d), the v_a drawn
+    mixed: Array  # (trials, d), what M was given
+    recovered: Array  # (trials, d)
+
+    derived = ("error",)
+
+    @property
+    def error(self) -> float:
+        """The largest difference between v_a and what M recovers, over all trials."""
+        return largest_difference(self.recovered, self.wanted)
+
+    def summary(self) -> list[tuple[str, str]]:
+        (m, d), p = self.basis_a.shape, len(self.basis_b)
+        return [
+            ("subspaces", f"A of dimension {m}, B of dimension {p}, in {d} dimensions"),
+            ("trials", str(len(self.wanted))),
+            ("error", f"{self.error:.3g}"),
+        ]
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        mixed = "½(v_a + v_b)" if self.of_mean else "v_a + v_b"
+        rows = list(zip(self.wanted, self.mixed, self.recovered, strict=True))[:3]
+        return ["v_a", mixed, "recovered"], [[vector(a), vector(s), vector(r)] for a, s, r in rows]
+
+    def figure(self) -> Figure:
+        from attnlab.explore.figures.spread import extraction
+
+        return extraction(self)
+
+
+def extract(basis_a: Array, basis_b: Array, of_mean: bool = False, trials: int = 100, seed: int = 0) -> Extraction:
+    """The matrix that recovers v_a from v_a + v_b (or their mean), tried on random vectors of the subspaces.
+
+    The bases are rows. They need not be orthonormal: what counts is the subspace they span.
+    """
+    if basis_a.shape[1] != basis_b.shape[1]:
+        raise UserError(
+            f"the basis of A lives in {basis_a.shape[1]} dimensions and that of B in {basis_b.shape[1]}: "
+            "make them equal."
+        )
+    a, b = orthonormal(basis_a, "A"), orthonormal(basis_b, "B")
+    perpendicular = bool(np.abs(a @ b.T).max() < 1e-10)
+    matrix = extractor(a, b, perpendicular) * (2.0 if of_mean else 1.0)
+    draw = np.random.default_rng(seed)
+    v_a, v_b = draw.standard_normal((trials, len(a))) @ a, draw.standard_normal((trials, len(b))) @ b
+    mixed = (v_a + v_b) * (0.5 if of_mean else 1.0)
+    factor = "2 A Aᵀ" if of_mean else "A Aᵀ"
+    if perpendicular:
+        why = f"A ⊥ B, so M = {factor} keeps what lies in A and removes what lies in B."
+    else:
+        why = "A and B are not perpendicular, so M projects onto A along B: M = [A 0] [A B]⁺" + (
+            " · 2." if of_mean else "."
+        )
+    return Extraction(
+        title=f"Extract v_a from the {'mean' if of_mean else 'sum'} of two vectors",
+        why=why,
+        basis_a=a,
+        basis_b=b,
+        matrix=matrix,
+        of_mean=of_mean,
+        perpendicular=perpendicular,
+        wanted=v_a,
+        mixed=mixed,
+        recovered=mixed @ matrix.T,
+    )
+
+
+def extractor(basis_a: Array, basis_b: Array, perpendicular: bool) -> Array:
+    """A Aᵀ, or the oblique projection onto A along B, from orthonormal rows."""
+    if perpendicular:
+        return np.asarray(basis_a.T @ basis_a)
+    both = np.vstack([basis_a, basis_b])
+    sizes = np.linalg.svd(both, compute_uv=False)
+    if len(both) > both.shape[1] or sizes.min() < 1e-9:
+        raise UserError("A and B share a direction: a vector in both cannot be told apart, so no matrix recovers v_a.")
+    return np.asarray(basis_a.T @ np.linalg.pinv(both.T)[: len(basis_a)])
+
+
+def orthonormal(basis: Array, name: str) -> Array:
+    """Orthonormal rows that span the same subspace."""
+    _, sizes, directions = np.linalg.svd(basis, full_matrices=False)
+    rank = int((sizes > 1e-12 * max(basis.shape) * sizes.max()).sum())
+    if rank < len(basis):
+        raise UserError(f"the {len(basis)} rows given for {name} are not independent: they span {rank} dimensions.")
+    if np.abs(basis @ basis.T - np.eye(len(basis))).max() < 1e-10:
+        return basis  # already a basis as the documents want it: keep its vectors
+    return np.asarray(directions)
+
+
+def random_subspaces(dimension: int, m: int, p: int, seed: int = 0) -> tuple[Array, Array]:
+    """Perpendicular random subspaces of dimensions m and p, as orthonormal rows."""
+    if m < 1 or p < 1 or m + p > dimension:
+        raise UserError(
+            f"perpendicular subspaces of dimensions {m} and {p} need at least one dimension each and at "
+            f"most {dimension} together."
+        )
+    square = np.random.default_rng(seed).standard_normal((dimension, dimension))
+    directions = np.linalg.qr(square)[0].T
+    return directions[:m], directions[m : m + p]

@@ -1,0 +1,156 @@
+"""Keys, query, weights and output in one row of panels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from attnlab.explore.attend import Array
+from attnlab.explore.figures.canvas import (
+    CHOSEN,
+    FAINT,
+    INK,
+    MUTED,
+    OTHER,
+    SECOND,
+    caption,
+    headroom,
+    heat,
+    legend,
+    sheet,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from attnlab.explore.answer import Answer
+    from attnlab.explore.hard_attention import HardAttention
+
+
+def one_query(answer: Answer) -> Figure:
+    figure, (plane, bars, parts) = sheet(3, answer.title, ratios=[1.25, 0.8, 1.0])
+    query, weights = answer.queries[0], answer.weights[0]
+    scatter_keys(plane, answer.keys, query, weights, answer.wanted[0] > 0)
+    weight_bars(bars, weights, answer.wanted[0])
+    components(parts, answer.outputs[0], answer.targets[0])
+    parts.set_title(f"Output, error {answer.error:.2g}", fontsize=11, color=INK, loc="left")
+    return figure
+
+
+def several_queries(answer: Answer) -> Figure:
+    figure, (weights, outputs, targets) = sheet(3, f"{answer.title} (error {answer.error:.2g})", ratios=[1.2, 1, 1])
+    limit = float(np.abs(np.r_[answer.outputs, answer.targets]).max())
+    for panel, matrix, name, bound in (
+        (weights, answer.weights, "Weights: one row a query", 1.0),
+        (outputs, answer.outputs, "Outputs", limit),
+        (targets, answer.targets, "Targets", limit),
+    ):
+        heat(panel, matrix, bound)
+        caption(panel, name)
+        panel.set_yticks(range(len(matrix)), [f"q{i}" for i in range(len(matrix))])
+        panel.set_xticks(
+            range(matrix.shape[1]), [f"k{i}" if panel is weights else str(i) for i in range(matrix.shape[1])]
+        )
+    outputs.set_xlabel("component", fontsize=10)
+    targets.set_xlabel("component", fontsize=10)
+    return figure
+
+
+def hard_and_soft(found: HardAttention) -> Figure:
+    from attnlab.explore.hard_attention import SHARPNESS
+
+    figure, (plane, bars, fading) = sheet(3, found.title, ratios=[1.2, 0.8, 1.1])
+    hard = np.eye(len(found.keys))[found.winner]
+    scatter_keys(plane, found.keys, found.query, found.soft_weights, hard > 0)
+    places = np.arange(len(hard))
+    bars.barh(places - 0.2, hard, 0.36, color=CHOSEN, label="argmax")
+    bars.barh(places + 0.2, found.soft_weights, 0.36, color=OTHER, label="softmax")
+    bars.set_yticks(places, [f"k{i}" for i in places])
+    bars.invert_yaxis()
+    bars.set_xlim(0, 1.05)
+    caption(bars, "Weights", "weight")
+    legend(bars, "lower right")
+    fading.plot(SHARPNESS, found.fading, color=OTHER, lw=2, label="softmax(β q·k)")
+    fading.axhline(0, color=CHOSEN, lw=2, label="argmax: always 0")
+    fading.axvline(1, color=MUTED, lw=1, ls=":")
+    fading.set_xscale("log")
+    caption(fading, "What the query can learn from", "factor β on the scores", "length of the gradient of ‖c‖²")
+    headroom(fading)
+    legend(fading, "upper right")
+    return figure
+
+
+def scatter_keys(panel: Axes, keys: Array, query: Array, weights: Array, wanted: Array) -> None:
+    """Keys in the plane that shows the query: to the right means a higher score, size means weight."""
+    points = plane_of(keys, query)
+    along, across = points.T
+    length = float(np.linalg.norm(query))
+    colours = [CHOSEN if asked else OTHER for asked in wanted]
+    panel.axhline(0, color=FAINT, lw=1)
+    panel.axvline(0, color=FAINT, lw=1)
+    if length > 0:
+        panel.axvline(along.max(), color=MUTED, lw=1, ls=":")
+        tip = max(float(along.max()), float(np.ptp(along)) / 2) * 0.75
+        panel.annotate("", (tip, 0), (0, 0), arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.8})
+        panel.annotate(
+            f"q, length {length:.3g}",
+            (tip / 2, 0),
+            (0, -13),
+            textcoords="offset points",
+            fontsize=9,
+            color=INK,
+            ha="center",
+        )
+    else:
+        panel.annotate("q = 0", (0, 0), (6, 6), textcoords="offset points", fontsize=9, color=INK)
+        panel.plot(0, 0, "+", color=INK)
+    sizes = 45 + 320 * weights
+    panel.scatter(along, across, s=sizes, c=colours, alpha=0.85, edgecolors="white", zorder=3)
+    for index, (point, size) in enumerate(zip(points, sizes, strict=True)):
+        above = 6 + np.sqrt(size) / 2  # sizes are areas in square points
+        panel.annotate(f"k{index}", point, (0, above), textcoords="offset points", fontsize=9, color=INK, ha="center")
+    panel.margins(0.18)
+    caption(
+        panel,
+        "Keys seen along the query" if length > 0 else "Keys",
+        "score for each unit of ‖q‖" if length > 0 else "first main axis",
+        "across",
+    )
+
+
+def plane_of(keys: Array, query: Array) -> Array:
+    """Coordinates along the query, and along the direction across it in which the keys spread most."""
+    length = float(np.linalg.norm(query))
+    if length == 0.0:
+        _, _, axes = np.linalg.svd(keys - keys.mean(axis=0), full_matrices=False)
+        first = axes[0]
+    else:
+        first = query / length
+    rest = keys - np.outer(keys @ first, first)
+    _, _, axes = np.linalg.svd(rest - rest.mean(axis=0), full_matrices=False)
+    return np.c_[keys @ first, rest @ axes[0]]
+
+
+def weight_bars(panel: Axes, weights: Array, wanted: Array) -> None:
+    places = np.arange(len(weights))
+    panel.barh(places, weights, 0.6, color=[CHOSEN if asked else OTHER for asked in wanted > 0])
+    panel.plot(wanted, places, "|", color=INK, ms=22, mew=2)
+    panel.set_yticks(places, [f"k{i}" for i in places])
+    panel.invert_yaxis()
+    panel.set_xlim(0, 1.05)
+    caption(panel, "Weights, marked: asked for", "weight")
+
+
+def components(panel: Axes, output: Array, target: Array) -> None:
+    places = np.arange(len(output))
+    panel.axhline(0, color=FAINT, lw=1)
+    panel.plot(places, target, "o", ms=13, mfc="none", mec=CHOSEN, mew=2, label="target")
+    panel.plot(places, output, "o", ms=6, color=INK, label="output")
+    panel.vlines(places, np.minimum(output, target), np.maximum(output, target), color=SECOND, lw=2)
+    panel.set_xticks(places)
+    panel.margins(0.25)
+    headroom(panel)
+    caption(panel, "Output", "component")
+    legend(panel, "upper center", columns=2)

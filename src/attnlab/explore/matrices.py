@@ -1,0 +1,138 @@
+"""Keys and values from a file or from what was typed, checked before any mathematics.
+
+Files: .npy (read without pickle), .json (a list of rows), .tsv, and anything else as rows of numbers
+separated by commas or spaces. Typed: rows separated by semicolons, "1 0; 0 1".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.errors import UserError
+from attnlab.explore.attend import Array
+
+# Squares and sums of anything smaller stay finite in double precision.
+LARGEST = 1e100
+_TYPED = re.compile(r"[\s\d.,;eE+\-\[\]()]+|.*\b(?:nan|inf)\b.*", re.IGNORECASE)
+
+
+def read_matrix(given: str, what: str) -> Array:
+    """A matrix (rows, columns) from a file name or from typed numbers; `what` names it in errors."""
+    path = Path(given)
+    if path.is_file():
+        return _checked(_from_file(path, what), f"{what} in {path}")
+    if ";" in given or _TYPED.fullmatch(given):
+        return _checked(_from_lines(given.split(";"), f"{what}, row"), what)
+    raise UserError(f'{what}: there is no file {given!r}; give a file or type rows like "1 0; 0 1".')
+
+
+def read_vector(given: str, what: str) -> Array:
+    """One row (or one column) of numbers, from a file or typed."""
+    matrix = read_matrix(given, what)
+    if 1 not in matrix.shape:
+        rows, columns = matrix.shape
+        raise UserError(f"{what} must be one vector, but {rows} rows of {columns} numbers were given.")
+    return matrix.ravel()
+
+
+def read_rows(given: str, count: int, what: str) -> tuple[int, ...]:
+    """Indices such as "0,1", counted from 0 and below `count`, put in order, without repeats."""
+    try:
+        indices = [int(part) for part in re.split(r"[,\s]+", given.strip())]
+    except ValueError:
+        raise UserError(f"{what} {given!r} is not a list of whole numbers; write for example 0,1.") from None
+    for index in indices:
+        check_index(index, count, what)
+    return tuple(sorted(set(indices)))
+
+
+def check_index(index: int, count: int, what: str) -> int:
+    if not 0 <= index < count:
+        raise UserError(f"{what} {index} is out of range: there are {count} keys, counted from 0 to {count - 1}.")
+    return index
+
+
+def check_pair(keys: Array, values: Array) -> None:
+    """Each key belongs to one value."""
+    if len(keys) != len(values):
+        raise UserError(
+            f"K has {len(keys)} rows and V has {len(values)}: each key needs its own value, so give both "
+            "the same number of rows."
+        )
+
+
+def check_width(vector: Array, keys: Array, what: str) -> None:
+    if len(vector) != keys.shape[1]:
+        raise UserError(f"{what} has {len(vector)} numbers, but the keys have {keys.shape[1]}: make them equal.")
+
+
+def _from_file(path: Path, what: str) -> Array:
+    try:
+        if path.suffix == ".npy":
+            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            return _from_json(text, path)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}).") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, EOFError, TypeError):
+        raise UserError(
+            f"{path} does not hold {what} as a plain array of numbers; save it as .npy, .csv or .json."
+        ) from None
+    return _from_lines(text.splitlines(), f"{path}, line")
+
+
+def _from_json(text: str, path: Path) -> Array:
+    rows = json.loads(text)
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise UserError(f"{path} must be a list of rows, like [[1, 0], [0, 1]].")
+    return _from_lines([" ".join(json.dumps(entry) for entry in row) for row in rows], f"{path}, row")
+
+
+def _from_lines(lines: list[str], where: str) -> Array:
+    """Rows of numbers; blank lines are passed over; every complaint names its line."""
+    rows: list[list[float]] = []
+    for number, line in enumerate(lines, start=1):
+        entries = re.split(r" *[,\t] *| +", line.strip().strip("[](),").strip())
+        if entries == [""]:
+            continue
+        row = [_number(entry, f"{where} {number}") for entry in entries]
+        if rows and len(row) != len(rows[0]):
+            raise UserError(
+                f"{where} {number}: {len(row)} numbers where the rows before have {len(rows[0])}; all rows "
+                "need the same length."
+            )
+        rows.append(row)
+    return np.array(rows, dtype=np.float64)
+
+
+def _number(entry: str, where: str) -> float:
+    try:
+        number = float(entry)
+    except ValueError:
+        raise UserError(f"{where}: {entry!r} is not a number; write plain numbers like 0.5 or -1e-3.") from None
+    if not abs(number) < LARGEST:
+        raise UserError(f"{where}: {entry} cannot be used; all numbers must be finite and below {LARGEST:g}.")
+    return number
+
+
+def _checked(matrix: Array, what: str) -> Array:
+    if matrix.size == 0:
+        raise UserError(f"{what}: no numbers found; give at least one row.")
+    matrix = np.atleast_2d(matrix)
+    if matrix.ndim != 2:
+        raise UserError(f"{what}: an array with {matrix.ndim} axes where rows and columns are needed.")
+    bad = np.argwhere(~(np.abs(matrix) < LARGEST))
+    if len(bad):
+        row, column = bad[0]
+        raise UserError(
+            f"{what}: row {row}, column {column} (counted from 0) is {matrix[row, column]}; all numbers "
+            f"must be finite and below {LARGEST:g}."
+        )
+    return matrix

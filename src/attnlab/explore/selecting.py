@@ -1,0 +1,61 @@
+"""Copy by attention: a query that returns one value, and queries that return them all."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlab.explore.answer import Answer
+from attnlab.explore.attend import Array
+from attnlab.explore.matrices import check_index, check_pair
+from attnlab.explore.query import best_query
+from attnlab.explore.reasons import names
+
+
+def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> Answer:
+    """A query whose output is the value `index`.
+
+    The error is at most (n − 1) exp(−γ‖q‖) times the spread of the values, where γ is the distance of the
+    key to the hull of the others; the query points from the nearest point of that hull to the key.
+    """
+    check_pair(keys, values)
+    check_index(index, len(keys), "value")
+    found = best_query(keys, values, (index,), norm)
+    return Answer(
+        title=f"Select v{index}",
+        why=found.why,
+        keys=keys,
+        values=values,
+        queries=found.query[None],
+        targets=values[[index]],
+        wanted=np.eye(len(keys))[[index]],
+        reachable=found.reachable,
+    )
+
+
+def identity(keys: Array, values: Array, norm: float | None = None) -> Answer:
+    """A query matrix whose outputs are the values themselves: one selection a row."""
+    check_pair(keys, values)
+    found = [best_query(keys, values, (index,), norm) for index in range(len(keys))]
+    failing = [index for index, row in enumerate(found) if not row.reachable]
+    if failing:
+        why = f"{names(failing)} cannot be selected. " + " ".join(f"q{i}: {found[i].why}" for i in failing)
+    elif len(keys) == 1:
+        why = "There is one value, and every query returns it."
+    else:
+        narrowest = min(range(len(keys)), key=lambda index: found[index].margin)
+        why = (
+            "Every key is a corner of the hull of the keys, so each row selects its own value. The hardest "
+            f"is k{narrowest}, {found[narrowest].margin:.3g} away from the hull of the others."
+        )
+        if norm is not None:
+            why += f" With ‖q‖ ≤ {norm:g} the rows come as close as that length allows."
+    return Answer(
+        title="Identity: every query returns its own value",
+        why=why,
+        keys=keys,
+        values=values,
+        queries=np.stack([row.query for row in found]),
+        targets=values,
+        wanted=np.eye(len(keys)),
+        reachable=not failing,
+    )
