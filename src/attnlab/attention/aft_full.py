@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attnlab.attention.aft import AFT, PAPER, BiasedPooling
 from attnlab.attention.registry import variant
 from attnlab.attention.shape import MixerShape
-from attnlab.attention.states import NOTHING, State, merge, pool
+from attnlab.attention.states import NOTHING
 
 BLOCK = 16
 
@@ -33,31 +33,35 @@ class FullPooling(BiasedPooling):
     def whole(self, keys: Tensor, values: Tensor) -> Tensor:
         T = keys.shape[2]
         w = self.queries[:T] @ self.keys[:T].T
+        w = w - w.amax(-1, keepdim=True).detach()  # a factor of exp(w) that only t depends on cancels
         if not self.causal:
-            return by_product(w, keys, values)[1]
-        return torch.cat([self._block(w, keys, values, a, min(a + BLOCK, T)) for a in range(0, T, BLOCK)], 2)
+            sums, weights = by_product(w, keys, values, keys.detach().amax(-2, keepdim=True))
+            return sums / weights
+        top = keys.detach().cummax(-2).values  # as does one of exp(K) that every j ≤ t has in sight
+        blocks = [self._block(w, keys, values, top, a, min(a + BLOCK, T)) for a in range(0, T, BLOCK)]
+        return torch.cat(blocks, 2)
 
-    def _block(self, w: Tensor, keys: Tensor, values: Tensor, a: int, b: int) -> Tensor:
+    def _block(self, w: Tensor, keys: Tensor, values: Tensor, top: Tensor, a: int, b: int) -> Tensor:
         """Averages for positions a … b-1: all before a by a product, those from a on pair by pair."""
         future = torch.ones(b - a, b - a, dtype=torch.bool, device=w.device).triu(1)
-        pairs = keys[:, :, None, a:b] + w[a:b, a:b].masked_fill(future, NOTHING)[..., None]  # (B, G, t, j, K)
-        logs, averages = pool(pairs, values[:, :, None, a:b])
-        near = logs[..., 0, :], averages[..., 0, :]
-        if a == 0:
-            return near[1]
-        return merge(by_product(w[a:b, :a], keys[:, :, :a], values[:, :, :a]), near)[1]
+        pairs = keys[:, :, None, a:b] - top[:, :, a:b, None]  # (B, G, t, j, K)
+        pairs = (pairs + w[a:b, a:b, None]).masked_fill(future[..., None], NOTHING).exp()
+        sums, weights = (pairs * values[:, :, None, a:b]).sum(3), pairs.sum(3)
+        if a > 0:
+            before = top[:, :, a - 1 : a]
+            fade = (before - top[:, :, a:b]).exp()
+            far_sums, far_weights = by_product(w[a:b, :a], keys[:, :, :a], values[:, :, :a], before)
+            sums, weights = sums + fade * far_sums, weights + fade * far_weights
+        return sums / weights
 
 
-def by_product(w: Tensor, keys: Tensor, values: Tensor) -> State:
-    """The states of keys (B, G, S, K) under exp(K_j + w_tj) for w (T, S), all of which every t may see.
+def by_product(w: Tensor, keys: Tensor, values: Tensor, top: Tensor) -> tuple[Tensor, Tensor]:
+    """Σ_j exp(w_tj + K_j - top) V_j and the same without V, for w (T, S) and keys (B, G, S, K) all in sight.
 
-    exp(K + w) = exp(w) exp(K) makes the sum over j a matrix product. Each factor is scaled by its own
-    largest, which is in everybody's sight and cancels.
+    exp(K + w) = exp(w) exp(K) makes the sum over j a matrix product.
     """
-    highest, top = keys.amax(-2, keepdim=True).detach(), w.amax(-1, keepdim=True).detach()
-    weights, masses = (w - top).exp(), (keys - highest).exp()
-    total = (weights @ masses).clamp_min(1e-30)
-    return total.log() + highest + top, weights @ (masses * values) / total
+    weights, masses = w.exp(), (keys - top).exp()
+    return weights @ (masses * values), weights @ masses
 
 
 @variant("aft-full", equation="σ(Q) ⊙ Σ exp(K_j+w_tj)V_j / Σ exp(K_j+w_tj)", paper=PAPER, time=2, memory=2)

@@ -38,17 +38,27 @@ class WindowPooling(BiasedPooling):
 
     def whole(self, keys: Tensor, values: Tensor) -> Tensor:
         T, s = keys.shape[2], self.window
+        w = (self.table if self.longest is None else self.table[:, :T])[..., None]  # (G, T, offsets, 1)
         beyond = [shift(prefixes(keys, values), s)]
+        top = keys.detach().cummax(-2).values
+        ahead = 0
         if not self.causal:
             beyond.append(shift(_reversed(prefixes(*_reversed((keys, values)))), -s))
-        ahead = 0 if self.causal else s - 1
-        # The windows of all t side by side: (B, G, T, K, offsets), the largest offset first.
-        near_keys = F.pad(keys, (0, 0, s - 1, ahead), value=NOTHING).unfold(2, s + ahead, 1)
-        near_values = F.pad(values, (0, 0, s - 1, ahead)).unfold(2, s + ahead, 1)
-        w = self.table if self.longest is None else self.table[:, :T]
-        logits = torch.cat([near_keys + w.flip(-1)[:, :, None], *(log[..., None] for log, _ in beyond)], -1)
-        members = torch.cat([near_values, *(average[..., None] for _, average in beyond)], -1)
-        return (logits.softmax(-1) * members).sum(-1)
+            top = keys.detach().amax(-2, keepdim=True)
+            ahead = s - 1
+        # Nothing in sight of t exceeds `top`, and something is near it: it cancels and needs no gradient.
+        top = top + w.detach().amax(2).clamp(min=0)
+        weights = torch.stack([(log - top).exp() for log, _ in beyond])
+        sums = (weights * torch.stack([average for _, average in beyond])).sum(0)
+        total = weights.sum(0)
+        near_keys = F.pad(keys, (0, 0, s - 1, ahead), value=NOTHING)
+        near_values = F.pad(values, (0, 0, s - 1, ahead))
+        for column in range(w.shape[2]):
+            j = w.shape[2] - 1 - column  # the key of row 0 in this column, counted in the padded ones
+            weight = (near_keys[:, :, j : j + T] + w[:, :, column] - top).exp()
+            total = total + weight
+            sums = sums + weight * near_values[:, :, j : j + T]
+        return sums / total
 
 
 def _reversed(states: State) -> State:

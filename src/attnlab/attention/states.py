@@ -1,9 +1,8 @@
-"""Weighted averages as small states that can be merged, carried along a sequence and kept in a cache.
+"""Weighted averages as small states that can be carried along a sequence and kept in a cache.
 
 A state (ℓ, y) is a set of values summed up: ℓ = log Σ exp(a_i) its weight, y = Σ exp(a_i - ℓ) v_i its
-average. Two sets are merged without looking at their members again, and no exponent is ever positive:
-
-    L = log(exp ℓ + exp ℓ'),   Y = exp(ℓ - L) y + exp(ℓ' - L) y'
+average. A state stands for its set in any larger sum, and no exponent is ever positive, so nothing
+overflows and no large weight can wipe out what came before it.
 
 Log weights are (..., T, K) with K = D, one for each channel, or K = 1, one for all of them; averages are
 (..., T, D). All sums are in 32 bits or more.
@@ -30,14 +29,6 @@ def hide(logits: Tensor, padding: Tensor | None) -> Tensor:
     return logits if padding is None else logits.masked_fill(~padding[:, None, :, None], NOTHING)
 
 
-def merge(*states: State) -> State:
-    """The union of disjoint sets of values."""
-    logs = torch.stack([log for log, _ in states])
-    total = logs.logsumexp(0)
-    average = torch.stack([(log - total).exp() * y for log, y in states]).sum(0)
-    return total, average
-
-
 def pool(logits: Tensor, values: Tensor, dim: int = -2) -> State:
     """The state of all values along `dim`, which is kept with size 1."""
     total = logits.logsumexp(dim, keepdim=True)
@@ -47,40 +38,52 @@ def pool(logits: Tensor, values: Tensor, dim: int = -2) -> State:
 def prefixes(logits: Tensor, values: Tensor, start: State | None = None) -> State:
     """The states of the first 1, 2, …, T values, after those in `start` (..., 1, K), (..., 1, D).
 
-    The averages follow y_t = exp(ℓ_{t-1} - ℓ_t) y_{t-1} + exp(a_t - ℓ_t) v_t. With chunks of √T, one loop
-    runs inside all chunks at once and one from chunk to chunk: O(T) time and memory in 2√T steps.
+    With m_t the largest of a_1 … a_t, the sums s_t = Σ exp(a_i - m_t) v_i follow
+    s_t = exp(m_{t-1} - m_t) s_{t-1} + exp(a_t - m_t) v_t, and so do the weights, with 1 for v.
     """
     if start is not None:
         logits, values = torch.cat((start[0], logits), -2), torch.cat((start[1], values), -2)
-    length = logits.shape[-2]
+    top = logits.detach().cummax(-2).values  # cancels in the end, so it needs no gradient
+    gain = (logits - top).exp()
+    columns = top if top.shape[-1] == 1 else torch.cat((top, top), -1)
+    sums, weights = decaying_sums(columns, torch.cat((gain * values, gain), -1)).split(
+        (values.shape[-1], gain.shape[-1]), -1
+    )
+    first = 0 if start is None else 1
+    return (top + weights.log())[..., first:, :], (sums / weights)[..., first:, :]
+
+
+def decaying_sums(top: Tensor, gain: Tensor) -> Tensor:
+    """s_t = exp(top_{t-1} - top_t) s_{t-1} + gain_t for a rising top (..., T, 1 or D) and gains (..., T, D).
+
+    In chunks of √T: one loop runs inside all chunks at once, one from chunk to chunk. O(T) time and memory
+    in 2√T steps.
+    """
+    length = top.shape[-2]
     size = math.isqrt(length - 1) + 1
     missing = -length % size
-    logits = F.pad(logits, (0, 0, 0, missing), value=NOTHING)
-    values = F.pad(values, (0, 0, 0, missing))
+    top = torch.cat((top, top[..., -1:, :].expand(*top.shape[:-2], missing, top.shape[-1])), -2)
+    top = top.unflatten(-2, (-1, size))  # (..., chunks, size, ·)
+    gain = F.pad(gain, (0, 0, 0, missing)).unflatten(-2, (-1, size))
 
-    logs = logits.logcumsumexp(-2)
-    decay = (logs[..., :-1, :] - logs[..., 1:, :]).exp()
-    decay = F.pad(decay, (0, 0, 1, 0)).unflatten(-2, (-1, size))  # (..., chunks, size, K)
-    gain = ((logits - logs).exp() * values).unflatten(-2, (-1, size))
-    y = gain[..., 0, :]
-    inside = [y]
+    decay = (top[..., :-1, :] - top[..., 1:, :]).exp()
+    total = gain[..., 0, :]
+    inside = [total]  # sums since the beginning of the chunk
     for i in range(1, size):
-        y = decay[..., i, :] * y + gain[..., i, :]
-        inside.append(y)
+        total = torch.addcmul(gain[..., i, :], decay[..., i - 1, :], total)
+        inside.append(total)
 
-    ends = logs[..., size - 1 :: size, :]  # (..., chunks, K)
-    y = torch.zeros_like(y[..., 0, :])
-    before = [y]  # the average of all chunks before this one
+    ends = top[..., -1, :]  # (..., chunks, ·)
+    total = torch.zeros_like(inside[-1][..., 0, :])
+    before = [total]  # sums of all chunks before, as of the end of the last of them
     for n in range(ends.shape[-2] - 1):
-        last = ends[..., n - 1, :] if n else torch.full_like(ends[..., 0, :], NOTHING)
-        y = (last - ends[..., n, :]).exp() * y + inside[-1][..., n, :]
-        before.append(y)
-    earlier = F.pad(ends[..., :-1, :], (0, 0, 1, 0), value=NOTHING)[..., None, :]  # (..., chunks, 1, K)
-    fade = (earlier - logs.unflatten(-2, (-1, size))).exp()
-    averages = torch.stack(inside, -2) + fade * torch.stack(before, -2)[..., None, :]
-
-    first = 0 if start is None else 1
-    return logs[..., first:length, :], averages.flatten(-3, -2)[..., first:length, :]
+        fade = (ends[..., max(n - 1, 0), :] - ends[..., n, :]).exp()
+        total = torch.addcmul(inside[-1][..., n, :], fade, total)
+        before.append(total)
+    earlier = torch.cat((ends[..., :1, :], ends[..., :-1, :]), -2)[..., None, :]
+    fade = (earlier - top).clamp(max=0).exp()  # the first chunk has nothing to fade
+    sums = torch.stack(inside, -2) + fade * torch.stack(before, -2)[..., None, :]
+    return sums.flatten(-3, -2)[..., :length, :]
 
 
 def shift(states: State, steps: int) -> State:
