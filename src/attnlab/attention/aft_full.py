@@ -32,25 +32,30 @@ class FullPooling(BiasedPooling):
 
     def whole(self, keys: Tensor, values: Tensor) -> Tensor:
         T = keys.shape[2]
-        w = self.queries[:T] @ self.keys[:T].T
+        w = (self.queries[:T] @ self.keys[:T].T).to(keys.dtype)
         w = w - w.amax(-1, keepdim=True).detach()  # a factor of exp(w) that only t depends on cancels
         if not self.causal:
             sums, weights = by_product(w, keys, values, keys.detach().amax(-2, keepdim=True))
             return sums / weights
         top = keys.detach().cummax(-2).values  # as does one of exp(K) that every j ≤ t has in sight
-        blocks = [self._block(w, keys, values, top, a, min(a + BLOCK, T)) for a in range(0, T, BLOCK)]
-        return torch.cat(blocks, 2)
+        # Split, not sliced: the gradient of a slice is as large as the whole, T² for each of T/BLOCK rows.
+        rows = enumerate(w.split(BLOCK))
+        return torch.cat([self._block(n * BLOCK, part, keys, values, top) for n, part in rows], 2)
 
-    def _block(self, w: Tensor, keys: Tensor, values: Tensor, top: Tensor, a: int, b: int) -> Tensor:
-        """Averages for positions a … b-1: all before a by a product, those from a on pair by pair."""
+    def _block(self, a: int, w: Tensor, keys: Tensor, values: Tensor, top: Tensor) -> Tensor:
+        """Averages for positions a … b-1, whose rows of w are given.
+
+        All before a by a product, those from a on pair by pair.
+        """
+        b = a + w.shape[0]
         future = torch.ones(b - a, b - a, dtype=torch.bool, device=w.device).triu(1)
         pairs = keys[:, :, None, a:b] - top[:, :, a:b, None]  # (B, G, t, j, K)
-        pairs = (pairs + w[a:b, a:b, None]).masked_fill(future[..., None], NOTHING).exp()
+        pairs = (pairs + w[:, a:b, None]).masked_fill(future[..., None], NOTHING).exp()
         sums, weights = (pairs * values[:, :, None, a:b]).sum(3), pairs.sum(3)
         if a > 0:
             before = top[:, :, a - 1 : a]
             fade = (before - top[:, :, a:b]).exp()
-            far_sums, far_weights = by_product(w[a:b, :a], keys[:, :, :a], values[:, :, :a], before)
+            far_sums, far_weights = by_product(w[:, :a], keys[:, :, :a], values[:, :, :a], before)
             sums, weights = sums + fade * far_sums, weights + fade * far_weights
         return sums / weights
 

@@ -61,7 +61,9 @@ class KernelAttention(nn.Module):
             y, sums = causal_sums(queries, keys, values, start)
             if cache is not None:
                 cache.state["sums"] = sums
-        return y[..., :-1] / y[..., -1:].clamp_min(1e-30)
+        mixed, weight = y[..., :-1], y[..., -1:]
+        answered = weight > 1e-20  # a query that no key answers gets nothing, and no gradient of 0/0
+        return torch.where(answered, mixed / torch.where(answered, weight, 1.0), 0.0)
 
 
 def causal_sums(

@@ -56,7 +56,7 @@ class MLPProjections(nn.Module):
         return queries, keys, values
 
 
-PAPER = "the question of a course: why should W_Q, W_K, W_V be matrices?"
+PAPER = "no paper: an ablation"
 
 
 def _enter(bent: str) -> None:

@@ -30,12 +30,13 @@ class RandomFeatures(nn.Module):
 
     def forward(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         directions = self.directions.to(queries.dtype)
-        # Factors that no key depends on cancel in the normaliser: each query may be scaled by its largest
-        # feature, and keys by the bound ω·k - |k|²/2 ≤ |ω|²/2. A maximum over the keys would cancel too,
-        # but reaches into the future and can push the past below the smallest number there is.
+        # Factors that no key depends on cancel in the normaliser. So each query may be scaled by its
+        # largest feature, and all keys by a constant: ω·k - |k|²/2 ≤ |ω|²/2, and e^60 leaves room for
+        # sums. A maximum over the keys would cancel too, but reaches into the future, and one long key
+        # there could push the past below the smallest number there is.
         q, k = _exponents(queries, directions), _exponents(keys, directions)
-        bound = directions.square().sum(-1).max() / 2
-        return (q - q.amax(-1, keepdim=True)).exp(), (k - bound).exp()
+        excess = (directions.square().sum(-1).max() / 2 - 60).clamp(min=0)
+        return (q - q.amax(-1, keepdim=True)).exp(), (k - excess).exp()
 
 
 def _exponents(x: Tensor, directions: Tensor) -> Tensor:
@@ -45,9 +46,15 @@ def _exponents(x: Tensor, directions: Tensor) -> Tensor:
 
 def orthogonal_directions(width: int, count: int) -> Tensor:
     """(count, width): blocks of orthogonal rows, as long as rows of N(0, I) are."""
-    blocks = [torch.linalg.qr(torch.randn(width, width)).Q.T for _ in range(-(-count // width))]
+    blocks = [_rotation(width) for _ in range(-(-count // width))]
     lengths = torch.randn(count, width).norm(dim=-1, keepdim=True)
     return torch.cat(blocks)[:count] * lengths
+
+
+def _rotation(width: int) -> Tensor:
+    """An orthogonal matrix, every one as likely as every other: QR alone prefers some signs."""
+    q, r = torch.linalg.qr(torch.randn(width, width))
+    return q * r.diagonal().sign()
 
 
 @variant(

@@ -38,9 +38,9 @@ class SharedProjections(nn.Module):
 
 PLANS = {
     "shared-qk": ((0, 0, 1), "softmax(QQᵀ/√D) V", "Kitaev, Kaiser and Levskaya 2020, arXiv:2001.04451"),
-    "shared-kv": ((0, 1, 1), "softmax(QKᵀ/√D) K", "He and Hofmann 2024, arXiv:2311.01906"),
-    "shared-qv": ((0, 1, 0), "softmax(QKᵀ/√D) Q", "He and Hofmann 2024, arXiv:2311.01906"),
-    "shared-qkv": ((0, 0, 0), "softmax(QQᵀ/√D) Q", "He and Hofmann 2024, arXiv:2311.01906"),
+    "shared-kv": ((0, 1, 1), "softmax(QKᵀ/√D) K", "cf. He and Hofmann 2024, arXiv:2311.01906"),
+    "shared-qv": ((0, 1, 0), "softmax(QKᵀ/√D) Q", "cf. He and Hofmann 2024, arXiv:2311.01906"),
+    "shared-qkv": ((0, 0, 0), "softmax(QQᵀ/√D) Q", "cf. He and Hofmann 2024, arXiv:2311.01906"),
 }
 
 

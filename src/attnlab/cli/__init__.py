@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from attnlab import __version__, console
+from attnlab.cli import attention
 from attnlab.errors import RunFailed, UserError
 
 app = typer.Typer(
@@ -44,6 +45,9 @@ def lab(
         console.set_verbosity(console.Verbosity.QUIET)
     elif verbose:
         console.set_verbosity(console.Verbosity.VERBOSE)
+
+
+attention.register(app)
 
 
 def main() -> None:
