@@ -17,6 +17,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attnlab.attention.sight import Sight
+
 
 class Cache:
     """The memory of one mixer: tensors by name, and how many tokens of each row have been seen."""
@@ -49,6 +51,12 @@ class Cache:
         rows = torch.arange(new.shape[0], device=new.device)[:, None]
         stored[rows, :, at] = new.transpose(1, 2)  # advanced indices come first: (B, T, H, D)
         return stored[:, :, :end]
+
+    def sight(self, at: Tensor, slots: int) -> Sight:
+        """What queries at the positions at (B, T) may see of the first slots, after `advance`."""
+        assert self.lengths is not None
+        keys_at = torch.arange(slots, device=at.device)
+        return Sight(at, keys_at, causal=True, real=keys_at < self.lengths[:, None])
 
     def replay(self, mixer: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, padding: Tensor | None) -> Tensor:
         """The mixer's outputs at the new tokens x (B, T, C), by running it over all inputs so far.

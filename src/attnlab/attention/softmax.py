@@ -8,7 +8,6 @@ never holds the T × T weights, so its memory is O(T).
 
 from __future__ import annotations
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -47,8 +46,7 @@ class Attention(nn.Module):
         else:
             keys, values = cache.append("keys", keys, at), cache.append("values", values, at)
             cache.advance(x, padding)
-            slots = torch.arange(keys.shape[2], device=x.device)
-            sight = Sight(at, slots, self.causal, slots < cache.lengths[:, None])  # type: ignore[index]
+            sight = cache.sight(at, keys.shape[2])
         bias = self.positions.bias(sight.queries_at, sight.keys_at)
         return self.output(merge_heads(self.core(queries, keys, values, sight, bias)))
 

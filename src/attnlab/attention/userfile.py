@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+import torch
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
@@ -67,7 +68,12 @@ class OwnMixer(nn.Module):
         return self._checked(x, {"padding": padding})
 
     def _checked(self, x: Tensor, extras: dict[str, object]) -> Tensor:
-        y = self.inner(x, **{name: value for name, value in extras.items() if name in self.takes})
+        try:
+            y = self.inner(x, **{name: value for name, value in extras.items() if name in self.takes})
+        except (UserError, MemoryError, torch.OutOfMemoryError):
+            raise
+        except Exception as error:
+            raise _in_file(error, Path(self.source), "forward fails") from error
         if not isinstance(y, Tensor) or y.shape != x.shape:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
             raise UserError(

@@ -1,0 +1,158 @@
+"""All variants: equal to their equations, blind to padding, decoded as they are trained."""
+
+import pytest
+import torch
+from attention_references import HEADS, REFERENCES
+
+from attnlab.attention import VARIANTS, Cache, MixerShape, build_mixer, grouped, linear
+from attnlab.attention.performer import RandomFeatures
+from attnlab.errors import UserError
+from attnlab.models.generate import generate
+from attnlab.models.gpt import GPT, GPTShape
+
+B, T, C = 2, 19, 8
+NAMES = sorted(VARIANTS)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    """Chunks and groups small enough for tiny sequences to have several of them."""
+    monkeypatch.setattr(linear, "CHUNK", 8)
+    monkeypatch.setattr(grouped, "groups_for", lambda heads: 2)
+
+
+def mixer(name, **changes):
+    torch.manual_seed(0)
+    built = build_mixer(name, MixerShape(width=C, heads=HEADS, context=24, **changes)).double().eval()
+    for key, parameter in built.named_parameters():  # so that biases and small tables matter
+        if parameter.dim() == 1 or "table" in key or "pooling" in key or key.endswith(".b"):
+            torch.nn.init.normal_(parameter, std=0.5)
+    return built
+
+
+def tokens():
+    return torch.randn(B, T, C, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+
+
+def test_every_variant_has_a_reference():
+    assert set(REFERENCES) == set(VARIANTS)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_equals_its_equation(name, causal):
+    built, x = mixer(name, causal=causal), tokens()
+    expected = torch.stack([REFERENCES[name](built, row, causal) for row in x[:1]])
+    torch.testing.assert_close(built(x)[:1], expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_padding_does_not_touch_real_tokens(name, causal):
+    built, x = mixer(name, causal=causal), tokens()
+    padding = torch.arange(T) < torch.tensor([[11], [T]])
+    torch.testing.assert_close(built(x, padding)[:1, :11], built(x[:1, :11]))
+    garbage = torch.where(padding[..., None], x, 100.0)
+    torch.testing.assert_close(built(garbage, padding)[:1, :11], built(x, padding)[:1, :11])
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"naive-mask"}))
+@torch.no_grad()
+def test_decoding_equals_the_full_pass_for_rows_of_different_length(name):
+    built, x = mixer(name), tokens()
+    full, lengths, cache = built(x), [3, 7], Cache()
+    start = built(x[:, :7], torch.arange(7) < torch.tensor(lengths)[:, None], cache)
+    for row, length in enumerate(lengths):
+        torch.testing.assert_close(start[row, :length], full[row, :length])
+    for step in (0, 2, 4, 6, 8, 10):  # two tokens at a time
+        new = torch.stack([x[row, length + step : length + step + 2] for row, length in enumerate(lengths)])
+        y = built(new, None, cache)
+        for row, length in enumerate(lengths):
+            torch.testing.assert_close(y[row], full[row, length + step : length + step + 2])
+
+
+@torch.no_grad()
+def test_the_naive_mask_decodes_something_else_than_it_is_trained_on():
+    built, x, cache = mixer("naive-mask"), tokens(), Cache()
+    decoded = torch.cat([built(x[:, t : t + 1], None, cache) for t in range(T)], 1)
+    full = built(x)
+    assert not torch.allclose(decoded[:, 0], full[:, 0], rtol=0.01)
+    torch.testing.assert_close(decoded[:, -1], full[:, -1])  # the last token has no future
+
+
+@torch.no_grad()
+def test_the_fused_and_the_open_path_agree():
+    fused, pieces, x = mixer("vanilla"), mixer("pieces"), tokens()
+    pieces.load_state_dict(fused.state_dict())
+    torch.testing.assert_close(fused(x), pieces(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("positions", ["rotary", "alibi"])
+@pytest.mark.parametrize("name", NAMES)
+@torch.no_grad()
+def test_positions_inside_attention_order_the_tokens_or_are_refused(name, positions):
+    if positions not in VARIANTS[name].positions:
+        with pytest.raises(UserError, match=f"no place for {positions} positions"):
+            mixer(name, positions=positions)
+        return
+    built, x = mixer(name, causal=False, positions=positions), tokens()
+    other_order = x[:, [1, 0, *range(2, T)]]
+    assert not torch.allclose(built(x)[:, 2:], built(other_order)[:, 2:])
+    causal, cache = mixer(name, positions=positions), Cache()
+    if name != "naive-mask":
+        decoded = torch.cat([causal(x[:, t : t + 1], None, cache) for t in range(T)], 1)
+        torch.testing.assert_close(decoded, causal(x))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_model_with_it_learns_by_heart_and_recites(name):
+    torch.manual_seed(0)
+    model = GPT(GPTShape(7, layers=2, heads=4, width=16, context=10, dropout=0.0, attention=name))
+    text = torch.tensor([[1, 5, 5, 2, 6, 0, 3, 3, 4]])
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    for _ in range(50):
+        loss = torch.nn.functional.cross_entropy(model(text[:, :-1])[0], text[0, 1:])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.2
+    if name != "naive-mask":
+        assert generate(model, [[1, 5], [1]], 8, stop=4)[0].tokens == [5, 2, 6, 0, 3, 3]
+
+
+def test_synthesizer_with_one_b_has_the_course_parameter_count():
+    shape = GPTShape(256, layers=4, heads=8, width=256, context=128)
+    counts = {
+        name: GPT(GPTShape(**{**vars(shape), "attention": name})).parameter_count()
+        for name in ("synthesizer-shared", "synthesizer")
+    }
+    assert counts["synthesizer-shared"] == 3_076_988
+    # Own B_i for 8 heads, and all 128 columns.
+    assert counts["synthesizer"] == 3_076_988 + 4 * (8 * 32 * 128 + 128 - 32 * 127 - 127)
+
+
+@torch.no_grad()
+def test_performer_approaches_softmax_attention_with_more_features():
+    vanilla, x = mixer("vanilla"), tokens()
+
+    def error(count):
+        built = mixer("performer")
+        built.load_state_dict(vanilla.state_dict(), strict=False)
+        errors = []
+        for seed in range(5):
+            torch.manual_seed(seed)
+            built.features = RandomFeatures(C // HEADS, count).double()
+            errors.append(float((built(x) - vanilla(x)).abs().mean()))
+        return sum(errors) / 5
+
+    assert error(2000) < error(20) / 4
+    assert error(2000) < 0.01
+
+
+def test_performer_keeps_its_directions_when_saved():
+    saved, other = mixer("performer"), mixer("performer")
+    torch.nn.init.zeros_(other.features.directions)
+    other.load_state_dict(saved.state_dict())
+    torch.testing.assert_close(other(tokens()), saved(tokens()))
