@@ -32,8 +32,8 @@ def cli_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def attnlab(cli_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `attnlab WORDS...` and give back what it printed."""
 
-    def run(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(*words: object, cwd: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "attnlab", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, env=cli_environment, cwd=cwd, timeout=300)
+        return subprocess.run(command, capture_output=True, text=True, env=cli_environment, cwd=cwd, timeout=timeout)
 
     return run

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -38,14 +39,18 @@ class ClassifyJob:
         facts: dict[str, Any] = {"examples": {split: len(part.labels) for split, part in texts.items()}}
         if cut := sum(part.cut for part in texts.values()):
             facts["changes"] = [f"{cut} texts are longer than {config.data.max_tokens} tokens and were cut."]
+        feature_seconds = 0.0
         if config.tuning.method == "head":
+            start = time.perf_counter()
             model = HeadOnly(classifier)
             classifier.to(device)
             data = {split: _features(classifier, part, device) for split, part in texts.items()}
+            feature_seconds = time.perf_counter() - start
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             load_best(model, run.path)
-            return {f"{split}_{name}": value for split in ("dev", "test")
+            cost = {"feature_seconds": feature_seconds} if feature_seconds else {}
+            return cost | {f"{split}_{name}": value for split in ("dev", "test")
                     for name, value in _evaluate(data[split], device)(model.eval()).items()}  # fmt: skip
 
         return Parts(
