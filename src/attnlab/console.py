@@ -7,6 +7,8 @@ Colours and bars appear on a terminal only (rich decides; NO_COLOR is honoured).
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 
@@ -34,6 +36,16 @@ def verbosity() -> Verbosity:
 def result(text: object = "") -> None:
     """What the command was asked for: printed even with --quiet."""
     out.print(text)
+
+
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """A sign of life while something takes seconds and has no steps to count; on a terminal only."""
+    if err.is_terminal and _verbosity > Verbosity.QUIET:
+        with err.status(text):
+            yield
+    else:
+        yield
 
 
 def say(text: str) -> None:

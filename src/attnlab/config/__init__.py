@@ -3,6 +3,7 @@
 from attnlab.config.recipe import check, load, read_recipe
 from attnlab.config.sections import (
     BatchSection,
+    FilePath,
     MachineSection,
     OptimizerSection,
     ScheduleSection,
@@ -12,6 +13,6 @@ from attnlab.config.sections import (
 )
 
 __all__ = [
-    "BatchSection", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "TrainingSection",
+    "BatchSection", "FilePath", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "TrainingSection",
     "check", "load", "option", "read_recipe",
 ]  # fmt: skip

@@ -6,10 +6,11 @@ not do. Values are checked here and only here, whether they come from a recipe o
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from attnlab.errors import unknown
 
@@ -17,6 +18,14 @@ from attnlab.errors import unknown
 def option(default: Any, help: str, flag: str | None = None, **limits: Any) -> Any:
     """A field with its help text and, if its own name would not do, the name of its flag."""
     return Field(default, description=help, json_schema_extra={"flag": flag} if flag else None, **limits)
+
+
+def _absolute(path: str | None) -> str | None:
+    """A path as it stands from anywhere: a run may be taken up from another folder than it was started in."""
+    return None if path is None else os.path.abspath(os.path.expanduser(path))
+
+
+FilePath = Annotated[str | None, AfterValidator(_absolute)]
 
 
 class Section(BaseModel):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import field_validator
 
 from attnlab.config import (
     BatchSection,
+    FilePath,
     MachineSection,
     OptimizerSection,
     ScheduleSection,
@@ -71,6 +75,11 @@ class GPTSection(Section):
     positions: str | None = option(None, "none, learned, sinusoidal, rotary or alibi (default: the preset's).")
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
 
+    @field_validator("attention")
+    @classmethod
+    def _own_file(cls, name: str) -> str:
+        return os.path.abspath(os.path.expanduser(name)) if name.endswith(".py") else name
+
     def shape(self, vocabulary: int) -> GPTShape:
         from attnlab.models.gpt import preset
 
@@ -81,7 +90,7 @@ class GPTSection(Section):
 class CorpusSection(Section):
     topic: ClassVar[str] = "Data"
 
-    corpus: str | None = option(None, "Text file, one document a line; without it, a synthetic world.")
+    corpus: FilePath = option(None, "Text file, one document a line; without it, a synthetic world.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
     dev_share: float = option(0.0, "Share of documents kept aside to measure the loss on.", ge=0, lt=1)
 
@@ -106,16 +115,16 @@ class PretrainConfig(JobConfig):
 class PairsSection(Section):
     topic: ClassVar[str] = "Data"
 
-    train: str | None = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
-    dev: str | None = option(None, "Questions and answers to choose the best weights by.")
-    test: str | None = option(None, "Questions and answers to report on, once, at the end.")
-    corpus: str | None = option(None, "Text whose characters the vocabulary must know (without --from).")
+    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
+    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
+    corpus: FilePath = option(None, "Text whose characters the vocabulary must know (without --from).")
 
 
 class StartSection(Section):
     topic: ClassVar[str] = "Start"
 
-    run: str | None = option(None, "A pretrained run: its weights, vocabulary and shape.", "--from")
+    run: FilePath = option(None, "A pretrained run: its weights, vocabulary and shape.", "--from")
     fresh: bool = option(False, "Take vocabulary and shape from --from, but new weights: no pretraining.")
 
 

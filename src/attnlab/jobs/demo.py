@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab import console
 from attnlab.config import check
 from attnlab.jobs.configs import ClassifyConfig, FinetuneConfig, JobConfig, PretrainConfig
-from attnlab.jobs.job import RunOptions, run_job
-from attnlab.jobs.kinds import KINDS
+from attnlab.jobs.job import RunOptions, run_job, saved_config
+from attnlab.jobs.kinds import KINDS, config_of
+from attnlab.runs import is_run, read_status
 
 SHAPE = {"preset": "modern", "layers": 3, "heads": 4, "width": 128, "context": 64}
 WORLD = {"people": 400, "places": 60}
@@ -69,12 +69,19 @@ STAGES = (
 )  # fmt: skip
 
 
-def run_demo(root: Path, seed: int) -> Path:
-    """Run the five stages into folders below `root` and write the report; returns its path."""
+def run_demo(root: Path, seed: int, resume: bool = False) -> Path:
+    """Run the five stages into folders below `root` and write the report; returns its path.
+
+    Taken up again, stages that are finished are not run twice, and the one that was cut short goes on.
+    """
     from attnlab.report.demo_page import write_demo_page
 
     for stage in STAGES:
-        console.detail(f"{stage.label}: {root / stage.name}")
-        job: Any = KINDS[stage.kind].job()(stage.config(root, seed))
-        run_job(job, RunOptions(root / stage.name, label=stage.label))
+        path = root / stage.name
+        begun = resume and is_run(path)
+        if begun and read_status(path)["state"] == "finished":
+            continue
+        config = saved_config(path, config_of(stage.kind)) if begun else stage.config(root, seed)
+        job: Any = KINDS[stage.kind].job()(config)
+        run_job(job, RunOptions(path, resume=begun, label=stage.label))
     return write_demo_page(root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from attnlab.jobs.knowledge import (
     load_best,
     load_gpt,
     make_gpt,
+    model_files,
     most_common,
     score,
 )
@@ -63,7 +63,7 @@ class FinetuneJob:
         return Parts(
             model, NextToken(), examples["train"], evaluate if has_dev else None,
             Metric("accuracy", "higher") if has_dev else None,
-            files={"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)},
+            files=model_files(self.config.model, vocabulary),
             facts=facts, finish=finish,
         )  # fmt: skip
 

@@ -74,7 +74,8 @@ class RunOptions:
 
 def run_job(job: Job, options: RunOptions) -> Path | None:
     """Train; returns the run folder, or None after a dry run."""
-    prepared = _prepare(job, options)
+    with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
+        prepared = _prepare(job)
     if options.dry_run:
         prepared.describe()
         return None
@@ -89,7 +90,10 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
         except (RunFailed, UserError) as failure:
             _set_failed(run, str(failure))
             raise
-        except BaseException as failure:
+        except KeyboardInterrupt:
+            run.set_status("interrupted", "stopped at once, without saving")
+            raise
+        except Exception as failure:
             _set_failed(run, f"{type(failure).__name__}: {failure}")
             raise
         finally:
@@ -124,7 +128,7 @@ class Prepared:
         console.result("dry run: nothing was written")
 
 
-def _prepare(job: Job, options: RunOptions) -> Prepared:
+def _prepare(job: Job) -> Prepared:
     config = job.config = job.config.model_copy(deep=True)  # building may fill in more of it
     config.machine = setup.resolve(config.machine)
     if config.training.epochs is None and config.training.steps is None:
@@ -212,7 +216,8 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
     if options.resume:
         _say_where(trainer.restore(), trainer.state, run)
     state = trainer.fit()
-    results = parts.finish(run, state) if parts.finish else {}
+    with console.working("reporting ..."):
+        results = parts.finish(run, state) if parts.finish else {}
     padding = 1 - state.tokens / max(1, state.positions)
     run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4))
     run.set_status("finished", "stopped early" if state.stopped_early else "")

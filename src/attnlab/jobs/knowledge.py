@@ -30,6 +30,17 @@ def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
     return GPT(shape)
 
 
+def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
+    """What must lie beside the weights to understand them: the vocabulary, and a user's own attention.
+
+    The copy of the attention is there to be read and compared; what is run is the file the user names.
+    """
+    files = {"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}
+    if section.attention.endswith(".py"):
+        files["attention.py"] = Path(section.attention).read_text(encoding="utf-8")
+    return files
+
+
 def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSection]:
     """The model of a run with its vocabulary: the best weights on dev, else the last; or new ones."""
     record = read_record(run)
@@ -37,10 +48,18 @@ def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSecti
         raise UserError(f"{run} is a {record['kind']} run: it holds no language model.")
     vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
     section = check(GPTSection, read_config(run)["model"])
+    _same_attention(section, run)
     model = make_gpt(section, vocabulary)
     if weights:
         load_best(model, run)
     return model, vocabulary, section
+
+
+def _same_attention(section: GPTSection, run: Path) -> None:
+    """Weights trained with another version of a user's own attention would be nonsense in this one."""
+    copy, own = run / "attention.py", Path(section.attention)
+    if copy.is_file() and own.is_file() and own.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
+        raise UserError(f"{own} has changed since {run} was trained with it: {copy} is the version it had.")
 
 
 def load_best(model: nn.Module, run: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from attnlab.data.corruption import CorpusExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.jobs.configs import PretrainConfig
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import data_facts, make_gpt
+from attnlab.jobs.knowledge import data_facts, make_gpt, model_files
 from attnlab.objectives import NextToken
 from attnlab.runs.files import sha256
 from attnlab.training.loop import Evaluate, Metric
@@ -45,7 +44,7 @@ class PretrainJob:
         evaluate = self._evaluate(dev, vocabulary, device) if dev else None
         return Parts(
             model, NextToken(), examples, evaluate, Metric("loss", "lower") if dev else None,
-            files={"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}, facts=facts,
+            files=model_files(config.model, vocabulary), facts=facts,
         )  # fmt: skip
 
     def _read(self) -> tuple[list[str], list[str], dict[str, Any]]:
