@@ -5,8 +5,9 @@ import torch
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
 from attnlab.attention import audit as module
-from attnlab.attention.audit import Subject, audit, check_cost, check_half, sees_future
+from attnlab.attention.audit import audit, check_cost, check_half, sees_future
 from attnlab.attention.cost import Growth, exponent, growth, peak_bytes
+from attnlab.attention.subject import Subject
 from attnlab.errors import UserError
 
 SMALL = MixerShape(width=8, heads=2, context=20)
@@ -123,6 +124,12 @@ def test_overflow_is_found(own):
 def test_another_shape_is_one_sentence(own):
     with pytest.raises(UserError, match="returned"):
         audit(own("return v[..., :3]"), SMALL)
+
+
+def test_too_short_a_sequence_is_one_sentence():
+    with pytest.raises(UserError, match="a context of 5 is too short to audit"):
+        audit("vanilla", MixerShape(8, 2, 5))
+    assert failed("vanilla", MixerShape(8, 2, 12)) == {}
 
 
 def test_a_mixer_that_insists_on_32_bits_is_audited_in_them(own):

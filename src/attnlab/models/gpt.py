@@ -51,6 +51,14 @@ class GPTShape:
     attention_dropout: float | None = None
     """On attention weights; None: as `dropout`. At 0 the fused kernel is used in training too."""
 
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "layers"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}: it must be at least 1.")
+        if not 0.0 <= self.dropout < 1.0:
+            raise UserError(f"dropout is {self.dropout}: give a number from 0 up to, not including, 1.")
+        self.mixer()  # fails on what no mixer can be built from
+
     def mixer(self) -> MixerShape:
         return MixerShape(
             width=self.width,
