@@ -61,6 +61,13 @@ def test_mistakes_are_told():
         preset("moderne", 5)
     with pytest.raises(UserError, match="put it at the end"):
         GPT(GPTShape(5, **TINY))(torch.zeros(1, 2, dtype=torch.long), torch.tensor([[False, True]]))
+    with pytest.raises(UserError, match="layers is 0"):
+        GPTShape(5, layers=0)
+    with pytest.raises(UserError, match="width 10 cannot be split"):
+        GPTShape(5, width=10)
+
+
+def test_positions_without_a_table_have_no_longest_sequence():
     longer = GPT(GPTShape(5, positions="rotary", **TINY))
     assert longer.longest is None
     assert longer(torch.zeros(1, 13, dtype=torch.long)).shape == (1, 13, 5)

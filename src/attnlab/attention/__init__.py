@@ -18,7 +18,6 @@ from attnlab.attention import (  # each enters its variants in the registry  # n
     shared,
     softmax,
     synthesizer,
-    weighted,
 )
 from attnlab.attention.cache import Cache
 from attnlab.attention.registry import VARIANTS, build_mixer, find_variant

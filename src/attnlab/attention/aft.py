@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.projections import merge_heads, split_heads
 from attnlab.attention.shape import MixerShape
 from attnlab.attention.sight import positions_of
@@ -37,7 +38,7 @@ class AFT(nn.Module):
         self.longest = getattr(pooling, "longest", None)
         self.sizes = [shape.width, shape.width if key_width is None else groups * key_width, shape.width]
         self.qkv = nn.Linear(shape.width, sum(self.sizes), bias=shape.bias)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
     def forward(self, x: Tensor, padding: Tensor | None = None, cache: Cache | None = None) -> Tensor:

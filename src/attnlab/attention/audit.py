@@ -14,30 +14,23 @@ time, memory               grow with T no faster than promised
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
 from attnlab.attention.cost import growth
+from attnlab.attention.future import check_future_gradient, check_future_perturbation
 from attnlab.attention.half import try_half
 from attnlab.attention.registry import build_mixer, find_variant
 from attnlab.attention.shape import MixerShape
+from attnlab.attention.subject import Finding, Subject, one_head, subject_for
 from attnlab.errors import UserError
 
 SLACK = 0.5
 """How far a measured exponent may exceed the promised one: caches and clocks add to it, and the next whole
 power is 1 away."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    check: str
-    passed: bool | None
-    """None: could not be decided here, or nothing was promised."""
-    evidence: str
 
 
 @dataclass(frozen=True)
@@ -54,39 +47,17 @@ class Audit:
         return any(f.passed is False for f in self.findings if f.check.startswith("future"))
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The mixer under audit: how to build it, and the precision its numbers are compared in."""
-
-    name: str
-    shape: MixerShape
-    dtype: torch.dtype
-
-    @property
-    def tolerance(self) -> float:
-        return 1e-9 if self.dtype == torch.float64 else 1e-4
-
-    def build(self, **changes: Any) -> nn.Module:
-        torch.manual_seed(0)
-        mixer = build_mixer(self.name, replace(self.shape, **changes))
-        return mixer.to(self.dtype).eval()
-
-    def tokens(self, batch: int = 1, seed: int = 1) -> Tensor:
-        """(B, T, C) with T the whole context."""
-        generator = torch.Generator().manual_seed(seed)
-        return torch.randn(batch, self.shape.context, self.shape.width, generator=generator).to(self.dtype)
-
-    def differs(self, a: Tensor, b: Tensor) -> float:
-        """The largest difference, in units of the largest number; nan counts as infinite."""
-        difference = (a - b).abs().max() / b.abs().max().clamp_min(1e-30)
-        return float(difference.nan_to_num(nan=float("inf")))
+DEFAULT = MixerShape(width=16, heads=4, context=72)
+"""Longer than the chunks and windows of the variants, small enough for a second."""
+SHORTEST = 12
 
 
-def audit(name: str, shape: MixerShape | None = None, cost: bool = True, half: bool = True) -> Audit:
+def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool = True) -> Audit:
     """All checks on the mixer of that name or file."""
-    shape = shape or MixerShape(width=16, heads=4, context=72)
+    if shape.context < SHORTEST:
+        raise UserError(f"a context of {shape.context} is too short to audit: give at least {SHORTEST}.")
     with torch.random.fork_rng(devices=[]):
-        subject = _subject(name, shape)
+        subject = subject_for(name, shape)
         findings = [check(subject) for check in BEHAVIOUR if shape.causal or check not in CAUSAL_ONLY]
         if half:
             findings += check_half(subject)
@@ -95,97 +66,15 @@ def audit(name: str, shape: MixerShape | None = None, cost: bool = True, half: b
     return Audit(name, findings)
 
 
-def sees_future(name: str, shape: MixerShape | None = None) -> str | None:
+def sees_future(name: str, shape: MixerShape = DEFAULT) -> str | None:
     """The evidence that a mixer's outputs depend on later tokens; None when they do not."""
-    shape = shape or MixerShape(width=16, heads=4, context=72)
     with torch.random.fork_rng(devices=[]):
-        subject = _subject(name, shape)
+        subject = subject_for(name, shape)
         for check in (check_future_gradient, check_future_perturbation):
             finding = check(subject)
             if finding.passed is False:
                 return finding.evidence
     return None
-
-
-def _subject(name: str, shape: MixerShape) -> Subject:
-    """In 64 bits, where rounding cannot be mistaken for anything; in 32 if the mixer insists on them."""
-    subject = Subject(name, shape, torch.float64)
-    mixer = subject.build()
-    try:
-        y = mixer(subject.tokens())
-    except UserError:
-        subject = Subject(name, shape, torch.float32)
-        y = subject.build()(subject.tokens())
-    if y.dtype != subject.dtype:
-        subject = Subject(name, shape, torch.float32)
-    return subject
-
-
-def check_future_gradient(subject: Subject) -> Finding:
-    mixer, x = subject.build(), subject.tokens().requires_grad_()
-    y = mixer(x)
-    weights = torch.randn_like(y[0, 0])
-    reach = torch.stack(  # (T, T): how much output t moves with token j
-        [torch.autograd.grad(y[0, t] @ weights, x, retain_graph=True)[0][0].norm(dim=-1) for t in range(x.shape[1])]
-    )
-    return _future("future, by gradient", subject, reach.triu(1), "moves with", f"|∂y/∂x| up to {reach.max():.2g}")
-
-
-def check_future_perturbation(subject: Subject) -> Finding:
-    """Replace each token in turn, a little and a lot, and cut the sequence after each."""
-    mixer, x = subject.build(), subject.tokens()
-    T = x.shape[1]
-    worst = torch.zeros(T, T, dtype=subject.dtype)
-    with torch.no_grad():
-        y = mixer(x)
-        for size in (1.0, 30.0):
-            changed = x.repeat(T, 1, 1)  # row j has token j replaced
-            changed[torch.arange(T), torch.arange(T)] = size * subject.tokens(seed=2)[0]
-            difference = (mixer(changed) - y).abs().amax(-1).nan_to_num(nan=float("inf")).T  # (t, j)
-            worst = torch.maximum(worst, difference)
-        for t in range(1, T, 7):
-            shorter = (mixer(x[:, :t]) - y[:, :t]).abs().amax(-1)[0].nan_to_num(nan=float("inf"))
-            worst[:t, t] = torch.maximum(worst[:t, t], shorter)
-    worst = worst / y.abs().max()
-    return _future("future, by perturbation", subject, worst.triu(1), "changes with", "by replacing and by cutting")
-
-
-def _future(check: str, subject: Subject, leaks: Tensor, verb: str, method: str) -> Finding:
-    worst = float(leaks.max())
-    if worst <= subject.tolerance:
-        return Finding(check, True, f"at most {worst:.1g} above the diagonal ({method})")
-    t, j = divmod(int(leaks.argmax()), leaks.shape[1])
-    evidence = f"output {t} {verb} token {j}, by {worst:.2g}"
-    return Finding(check, False, evidence + ("; " + how if (how := _how_it_leaks(subject)) else ""))
-
-
-def _one_head(subject: Subject) -> MixerShape | None:
-    """The shape with a single head, if the mixer can be built so."""
-    shape = replace(subject.shape, heads=1)
-    try:
-        build_mixer(subject.name, shape)(subject.tokens().float())
-    except UserError:
-        return None
-    return shape
-
-
-@torch.no_grad()
-def _how_it_leaks(subject: Subject) -> str:
-    """With one head, a leak through the normaliser only rescales what the output would be.
-
-    So the changes that many different futures make at one position all lie on a line.
-    """
-    if _one_head(subject) is None:
-        return ""
-    mixer, x = subject.build(heads=1), subject.tokens()
-    futures = x.repeat(12, 1, 1)
-    half = x.shape[1] // 2
-    futures[:, half:] = 3 * subject.tokens(batch=12, seed=3)[:, half:]
-    changes = (mixer(futures) - mixer(x))[:, half - 1]  # (12, C)
-    sizes = torch.linalg.svdvals(changes)
-    if not sizes.isfinite().all() or sizes[1] > 1e-6 * sizes[0]:
-        return "it reads what later tokens hold"
-    return "later tokens only rescale it: they are in the sum that normalises the weights"
 
 
 @torch.no_grad()
@@ -304,7 +193,7 @@ def check_half(subject: Subject) -> list[Finding]:
 
 def check_cost(subject: Subject) -> list[Finding]:
     variant = find_variant(subject.name)
-    shape = _one_head(subject) or subject.shape  # more heads cost the same powers of T
+    shape = one_head(subject) or subject.shape  # more heads cost the same powers of T
     measured = growth(lambda shape: build_mixer(subject.name, shape), shape)
     span = f"T = {measured.lengths[-3]} to {measured.lengths[-1]}"
     findings = []

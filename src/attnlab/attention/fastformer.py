@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.projections import LinearProjections, merge_heads
 from attnlab.attention.registry import variant
 from attnlab.attention.shape import MixerShape
@@ -30,7 +31,7 @@ class Fastformer(nn.Module):
         self.projections = LinearProjections(shape)
         self.query_score = nn.Parameter(torch.randn(shape.heads, shape.head_width))
         self.key_score = nn.Parameter(torch.randn(shape.heads, shape.head_width))
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
     def forward(self, x: Tensor, padding: Tensor | None = None, cache: Cache | None = None) -> Tensor:

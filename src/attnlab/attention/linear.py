@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.positions import relative_positions
 from attnlab.attention.projections import LinearProjections, merge_heads, qk_norm
 from attnlab.attention.registry import variant
@@ -32,7 +33,7 @@ class KernelAttention(nn.Module):
         self.norm = qk_norm(shape)
         self.positions = relative_positions(shape)
         self.features = features
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
     def forward(self, x: Tensor, padding: Tensor | None = None, cache: Cache | None = None) -> Tensor:

@@ -4,8 +4,8 @@ A mixer is an `nn.Module` built from one `MixerShape` that maps tokens (B, T, C)
 
     forward(x, padding=None, cache=None)
 
-`padding` (B, T) is True for real tokens, which come first in each row. With a `Cache` the call
-continues the sequence the cache has seen; the outputs are those of one pass over the whole.
+`padding` (B, T) is True for real tokens, which come first in each row. With a `Cache`, which is for causal
+mixers, the call continues the sequence the cache has seen; the outputs are those of one pass over the whole.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from attnlab.attention.registry import variant
 from attnlab.attention.shape import MixerShape
 from attnlab.attention.sight import Sight, positions_of
 from attnlab.attention.variant import INSIDE
+from attnlab.attention.weighted import Dot, Weighted, softmax
 
 
 class Attention(nn.Module):
@@ -57,8 +58,12 @@ class Fused(nn.Module):
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
         self.dropout = dropout
+        self.open = Weighted(Dot(), softmax, dropout)
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, sight: Sight, bias: Tensor | None) -> Tensor:
+        if self.dropout and self.training and queries.device.type == "cpu":
+            # There the kernel has no dropout, and what torch does instead is slower than the open path.
+            return self.open(queries, keys, values, sight, bias)
         plain = sight.triangular and bias is None  # the case the kernel has a short cut for
         mask = None if plain else sight.mask()
         if bias is not None:
@@ -85,3 +90,15 @@ class Fused(nn.Module):
 )
 def vanilla(shape: MixerShape) -> Attention:
     return Attention(shape, LinearProjections(shape), Fused(shape.dropout))
+
+
+@variant(
+    "pieces",
+    equation="softmax(QKᵀ/√D) V, step by step",
+    paper="Vaswani et al. 2017, arXiv:1706.03762",
+    time=2,
+    memory=2,
+    positions=INSIDE,
+)
+def pieces(shape: MixerShape) -> Attention:
+    return Attention(shape, LinearProjections(shape), Weighted(Dot(), softmax, shape.dropout))

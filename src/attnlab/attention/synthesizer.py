@@ -21,6 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.positions import relative_positions
 from attnlab.attention.projections import merge_heads, split_heads
 from attnlab.attention.registry import variant
@@ -39,7 +40,7 @@ class Synthesizer(nn.Module):
         self.scores = scores
         self.values = nn.Linear(shape.width, shape.width, bias=shape.bias)
         self.positions = relative_positions(shape)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
     def forward(self, x: Tensor, padding: Tensor | None = None, cache: Cache | None = None) -> Tensor:

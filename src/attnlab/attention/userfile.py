@@ -33,7 +33,8 @@ def load_variant(path: str) -> Variant:
         for field in ("equation", "paper", "time", "memory", "positions", "causal", "bidirectional")
         if hasattr(kind, field) and not callable(getattr(kind, field))
     }
-    told["positions"] = frozenset(told.get("positions", ()))
+    positions = told.get("positions", ())
+    told["positions"] = frozenset([positions] if isinstance(positions, str) else positions)
 
     def build(shape: MixerShape) -> nn.Module:
         try:

@@ -2,8 +2,8 @@
 
     S = similarity(Q, K),   W = normalise(S, who may look at whom),   Y = W V
 
-The fused kernel of `vanilla` gives the same for scaled dot products and softmax; here each step can be
-replaced, at the price of holding the T × T weights: O(T²) time and memory.
+A fused kernel gives the same for scaled dot products and softmax; here each step can be replaced, at the
+price of holding the T × T weights: O(T²) time and memory.
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.projections import LinearProjections
-from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.sight import Sight
-from attnlab.attention.softmax import Attention
-from attnlab.attention.variant import INSIDE
 
 Normaliser = Callable[[Tensor, Sight], Tensor]
 """Scores (B, H, T, S) to weights of the same shape."""
@@ -30,7 +26,7 @@ class Dot(nn.Module):
 
     def forward(self, queries: Tensor, keys: Tensor) -> Tensor:
         """(B, H, T, D) and (B, H, S, D) to (B, H, T, S)."""
-        return queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])
+        return queries / math.sqrt(queries.shape[-1]) @ keys.transpose(-1, -2)  # D numbers to divide, not S
 
 
 def masked(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -50,9 +46,12 @@ class Weighted(nn.Module):
         super().__init__()
         self.similarity = similarity
         self.normalise = normalise
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, sight: Sight, bias: Tensor | None) -> Tensor:
+        if keys.shape[1] != queries.shape[1]:  # groups of query heads share keys and values
+            group = queries.shape[1] // keys.shape[1]
+            keys, values = keys.repeat_interleave(group, 1), values.repeat_interleave(group, 1)
         return self.dropout(self.weights(queries, keys, sight, bias)) @ values
 
     def weights(self, queries: Tensor, keys: Tensor, sight: Sight, bias: Tensor | None = None) -> Tensor:
@@ -62,15 +61,3 @@ class Weighted(nn.Module):
         wide = torch.promote_types(scores.dtype, torch.float32)
         scores = scores.to(wide) if bias is None else scores.to(wide) + bias
         return self.normalise(scores, sight).to(queries.dtype)
-
-
-@variant(
-    "pieces",
-    equation="softmax(QKᵀ/√D) V, step by step",
-    paper="Vaswani et al. 2017, arXiv:1706.03762",
-    time=2,
-    memory=2,
-    positions=INSIDE,
-)
-def pieces(shape: MixerShape) -> Attention:
-    return Attention(shape, LinearProjections(shape), Weighted(Dot(), softmax, shape.dropout))

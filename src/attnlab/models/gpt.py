@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import Cache, MixerShape, build_mixer
+from attnlab.attention.dropout import Dropout
 from attnlab.attention.positions import embedding_positions
 from attnlab.errors import UserError, unknown
 from attnlab.models.parts import build_mlp, build_norm
@@ -46,6 +47,17 @@ class GPTShape:
     bias: bool = True
     """Give the linear layers a bias."""
     dropout: float = 0.1
+    """On embeddings and on what each block adds."""
+    attention_dropout: float | None = None
+    """On attention weights; None: as `dropout`. At 0 the fused kernel is used in training too."""
+
+    def __post_init__(self) -> None:
+        for name in ("vocabulary", "layers"):
+            if getattr(self, name) < 1:
+                raise UserError(f"{name} is {getattr(self, name)}: it must be at least 1.")
+        if not 0.0 <= self.dropout < 1.0:
+            raise UserError(f"dropout is {self.dropout}: give a number from 0 up to, not including, 1.")
+        self.mixer()  # fails on what no mixer can be built from
 
     def mixer(self) -> MixerShape:
         return MixerShape(
@@ -53,7 +65,7 @@ class GPTShape:
             heads=self.heads,
             context=self.context,
             causal=True,
-            dropout=self.dropout,
+            dropout=self.dropout if self.attention_dropout is None else self.attention_dropout,
             positions=self.positions,
             qk_norm=self.qk_norm,
             bias=self.bias,
@@ -89,7 +101,7 @@ class Block(nn.Module):
         self.mixer = build_mixer(shape.attention, shape.mixer())
         self.mlp_norm = build_norm(shape.norm, shape.width)
         self.mlp = build_mlp(shape.activation, shape.width, shape.bias)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
 
     def forward(self, x: Tensor, padding: Tensor | None, cache: Cache | None) -> Tensor:
         x = x + self.dropout(self.mixer(self.mixer_norm(x), padding, cache))
@@ -104,7 +116,7 @@ class GPT(nn.Module):
         self.shape = shape
         self.tokens = nn.Embedding(shape.vocabulary, shape.width)
         self.positions = embedding_positions(shape.positions, shape.width, shape.context)
-        self.dropout = nn.Dropout(shape.dropout)
+        self.dropout = Dropout(shape.dropout)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.norm = build_norm(shape.norm, shape.width)
         self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
