@@ -23,7 +23,7 @@ check: lint types test
 
 # A stamp file per set of extras: installed again only when the requirements change.
 $(VENV)/.demo $(VENV)/.dev: $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
 	touch $@
 
 $(BIN)/python:
