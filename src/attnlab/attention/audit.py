@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.cache import Cache
-from attnlab.attention.cost import growth
+from attnlab.attention.cost import growth, one_thread
 from attnlab.attention.future import check_future_gradient, check_future_perturbation
 from attnlab.attention.half import try_half
 from attnlab.attention.registry import build_mixer, find_variant
@@ -56,7 +56,7 @@ def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool 
     """All checks on the mixer of that name or file."""
     if shape.context < SHORTEST:
         raise UserError(f"a context of {shape.context} is too short to audit: give at least {SHORTEST}.")
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), one_thread():
         subject = subject_for(name, shape)
         findings = [check(subject) for check in BEHAVIOUR if shape.causal or check not in CAUSAL_ONLY]
         if half:

@@ -60,7 +60,7 @@ def growth(
     for a busy core would be measured instead of the mixer.
     """
     found = Growth([], [], [])
-    with _one_thread():
+    with one_thread():
         for length in lengths:
             mixer = build(replace(shape, context=length))
             x = torch.randn(1, length, shape.width, requires_grad=True)
@@ -84,7 +84,8 @@ def _seconds(mixer: nn.Module, x: Tensor) -> float:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """What is done with tensors this small is done sooner than a second thread is woken."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,12 +1,15 @@
-"""Every variant once more, straight from its equation: loops over heads and positions, no cleverness.
+"""Every variant against its equation, written once more: loops over heads and positions, no cleverness.
 
 A reference takes the mixer (for its numbers only), x (T, C) and `causal`, and returns (T, C).
 """
 
 import math
 
+import pytest
 import torch
 import torch.nn.functional as F
+
+from attnlab.attention import VARIANTS
 
 
 def affine(x, linear):
@@ -281,3 +284,16 @@ REFERENCES = {
     "aft-conv": aft(conv_bias),
     "fastformer": fastformer,
 }
+
+
+def test_every_variant_has_a_reference():
+    assert set(REFERENCES) == set(VARIANTS)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("name", sorted(REFERENCES))
+@torch.no_grad()
+def test_equals_its_equation(tiny, name, causal):
+    mixer = tiny(name, causal=causal)
+    x = torch.randn(2, 19, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(mixer(x)[0], REFERENCES[name](mixer, x[0], causal), rtol=1e-9, atol=1e-10)
