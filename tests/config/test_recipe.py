@@ -91,3 +91,9 @@ def test_a_configurations_own_defaults_hold_for_what_is_not_given(tmp_path: Path
     assert (config.schedule.warmup_steps, config.schedule.warmup_ratio) == (5, None)
     assert config.batch.size == 32
     assert default_of(Config, ("optimizer", "lr")) == 0.5
+
+
+def test_a_contradiction_of_two_flags_names_both() -> None:
+    flags = {("training", "steps"): "3", ("training", "epochs"): "2"}
+    with pytest.raises(UserError, match=r"^--steps, --epochs: training: epochs and steps exclude each other"):
+        load(Config, None, flags)

@@ -198,7 +198,8 @@ def _origin(key: Key, origins: Mapping[Key, str]) -> str:
     for length in range(len(key), 0, -1):
         if key[:length] in origins:
             return f"{origins[key[:length]]}: "
-    return ""
+    inside = [where for path, where in origins.items() if path[: len(key)] == key]  # a section as a whole
+    return f"{', '.join(inside)}: " if inside else ""
 
 
 def _what(kind: type[Section], problem: Any, key: Key) -> str:

@@ -28,7 +28,7 @@ from attnlab.jobs.knowledge import (
 )
 from attnlab.models.gpt import GPT
 from attnlab.objectives import NextToken
-from attnlab.runs import RunFolder, read_config
+from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.runs.files import sha256, write_text
 from attnlab.training.loop import Metric
 from attnlab.training.snapshot import TrainState
@@ -85,6 +85,7 @@ class FinetuneJob:
         config = self.config
         if config.start.run is None:
             return
+        read_record(Path(config.start.run))  # refuses a folder that is no run
         pretrained = read_config(Path(config.start.run))
         if pretrained.get("data", {}).get("corpus"):
             raise UserError(f"{config.start.run} was pretrained on a file: give questions with --train.")

@@ -1,0 +1,39 @@
+"""What a dry run says a run will need, beside what is known about it."""
+
+import torch
+
+from attnlab.data.batching import Batches, BatchPlan
+from attnlab.data.corruption import CorpusExamples
+from attnlab.data.vocabulary import Vocabulary
+from attnlab.models.gpt import GPT, preset
+from attnlab.objectives import NextToken
+from attnlab.training.estimate import estimate
+from attnlab.training.memory import measured
+
+
+def setting() -> tuple[GPT, Batches]:
+    vocabulary = Vocabulary.build(["a quick brown fox"], "characters")
+    documents = [vocabulary.encode("a quick brown fox") for _ in range(20)]
+    examples = CorpusExamples(documents, vocabulary, 32, "causal", seed=0)
+    model = GPT(preset("vanilla", len(vocabulary), layers=2, heads=2, width=32, context=32, dropout=0.0))
+    return model, Batches(examples, BatchPlan(examples.lengths, size=4))
+
+
+def test_memory_is_known_to_the_byte() -> None:
+    with measured("cpu") as peak:
+        kept = torch.ones(1000, dtype=torch.float32)
+        gone = torch.ones(2500, dtype=torch.float64)
+        del gone
+        more = kept * 2
+    assert more.sum() == 2000
+    assert 24_000 <= peak.bytes <= 25_000
+
+
+def test_memory_holds_at_least_weights_gradients_and_optimizer_and_time_grows_with_steps() -> None:
+    model, batches = setting()
+    before = torch.get_rng_state()
+    few, many = (estimate(model, NextToken(), batches, steps, "cpu") for steps in (10, 10_000))
+    weights = 4 * model.parameter_count()
+    assert few.bytes >= 4 * weights  # weights, gradients, two moments
+    assert many.seconds > 20 * few.seconds > 0
+    assert torch.equal(before, torch.get_rng_state()) and all(p.grad is None for p in model.parameters())
