@@ -54,7 +54,7 @@ def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) ->
     field, section = leaf
     flag = flag_of(key, field)
     help_text = f"{field.description} {_default_text(field, default)}".strip()
-    if field.annotation is bool:
+    if field.annotation is bool or bool in get_args(field.annotation):
         info = typer.Option(f"{flag}/--no-{flag[2:]}", help=help_text, rich_help_panel=section.topic)
         annotation: Any = Annotated[bool | None, info]
     else:

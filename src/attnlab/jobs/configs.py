@@ -74,6 +74,11 @@ class GPTSection(Section):
     attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
     positions: str | None = option(None, "none, learned, sinusoidal, rotary or alibi (default: the preset's).")
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
+    norm: str | None = option(None, "layernorm or rmsnorm (default: the preset's).")
+    activation: str | None = option(None, "gelu, relu, relu2, silu or swiglu (default: the preset's).")
+    qk_norm: bool | None = option(None, "Normalise queries and keys (default: the preset's).")
+    zero_init: bool | None = option(None, "Start every block as the identity (default: the preset's).")
+    tied: bool | None = option(None, "Use the token embeddings as the head (default: the preset's).")
 
     @field_validator("attention")
     @classmethod

@@ -11,7 +11,7 @@ from attnlab.training.callbacks import Callback, Outlook, StepReport
 from attnlab.training.snapshot import TrainState
 
 LINE_EVERY = 10.0  # seconds between plain lines
-MEMORY = 0.98  # how slowly the shown loss and rates forget
+MEMORY = 0.95  # how slowly the shown loss and rates forget
 
 
 def progress(label: str) -> Callback:
