@@ -37,6 +37,7 @@ from attnlab.training.snapshot import (
 from attnlab.training.stop import Interrupted, StopRequest
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True)
@@ -83,33 +84,44 @@ class Trainer:
 
     def fit(self) -> TrainState:
         """Train from where `state` stands to the end, to early stopping or to an interruption."""
-        state = self.state
-        outlook = Outlook(self.schedule.steps, self.batches.steps_in(0))
-        self._tell("on_start", state, outlook)
+        self._tell("on_start", self.state, Outlook(self.schedule.steps, self.batches.steps_in(0)))
         try:
-            self._evaluate_if_due()  # one that an interruption cut short
-            if not self._finished():
-                for step_batches, place in self.batches.stream(state.epoch, state.batch):
-                    report = self._step(step_batches)
-                    state.step += 1
-                    state.epoch, state.batch = place
-                    self._count(report)
-                    self._tell("on_step", state, report)
-                    self._evaluate_if_due()
-                    if self._finished():
-                        break
-                    if self._due(self.settings.save_every):
-                        self.save()
-                    self.stop.check()
-            self.save()
+            self._run_or_save()
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
+            raise RunFailed(
+                f"the disk is full: the checkpoint of step {self.state.step} could not be written. "
+                "The checkpoints before it are whole: free some space and resume."
+            ) from error
+        finally:
+            self._tell("on_end", self.state)
+        return self.state
+
+    def _run_or_save(self) -> None:
+        try:
+            self._run()
         except Interrupted:
             self.save()
             raise
-        except OSError as error:
-            raise _disk_failure(error, state.step) from error
-        finally:
-            self._tell("on_end", state)
-        return state
+
+    def _run(self) -> None:
+        state = self.state
+        self._evaluate_if_due()  # one that an interruption cut short
+        if not self._finished():
+            for step_batches, place in self.batches.stream(state.epoch, state.batch):
+                report = self._step(step_batches)
+                state.step += 1
+                state.epoch, state.batch = place
+                self._count(report)
+                self._tell("on_step", state, report)
+                self._evaluate_if_due()
+                if self._finished():
+                    break
+                if self._due(self.settings.save_every):
+                    self.save()
+                self.stop.check()
+        self.save()
 
     def _step(self, step_batches: list[Batch]) -> StepReport:
         """One optimizer step on one batch, or on several whose gradients are added up."""
@@ -241,13 +253,3 @@ class Trainer:
     def _tell(self, event: str, *args: object) -> None:
         for callback in self.callbacks:
             getattr(callback, event)(*args)
-
-
-def _disk_failure(error: OSError, step: int) -> Exception:
-    """A full disk, told in one sentence; any other trouble with files as it is."""
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return error
-    return RunFailed(
-        f"the disk is full: the checkpoint of step {step} could not be written. "
-        "The checkpoints before it are whole: free some space and resume."
-    )
