@@ -75,6 +75,7 @@ class Trainer:
     ) -> None:
         self.accelerator = accelerator
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        self.learning = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.objective, self.batches, self.schedule = objective, batches, schedule
         self.settings, self.clip = settings, clip
         self.evaluate, self.metric = evaluate, metric
@@ -107,6 +108,7 @@ class Trainer:
 
     def _run(self) -> None:
         state = self.state
+        self.model.train()
         self._evaluate_if_due()  # one that an interruption cut short
         if not self._finished():
             for step_batches, place in self.batches.stream(state.epoch, state.batch):
@@ -126,7 +128,6 @@ class Trainer:
     def _step(self, step_batches: list[Batch]) -> StepReport:
         """One optimizer step on one batch, or on several whose gradients are added up."""
         start = time.perf_counter()
-        self.model.train()
         weights = [self.objective.weight(batch) for batch in step_batches]
         loss = 0.0
         self.optimizer.zero_grad()
@@ -150,7 +151,7 @@ class Trainer:
     def _clipped_norm(self) -> float | None:
         if self.clip is None:
             return None
-        norm = self.accelerator.clip_grad_norm_(self.model.parameters(), self.clip)
+        norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
         return None if norm is None else float(norm)
 
     def _set_rate(self) -> float:
@@ -200,6 +201,7 @@ class Trainer:
         self.model.eval()
         with self.stop.at_once(), random_untouched(), torch.no_grad():
             values = self.evaluate(self.model)
+        self.model.train()
         self.state.evaluated_at, self.state.last = self.state.step, values
         self._tell("on_evaluate", self.state, values, self._judge(values))
 
