@@ -1,0 +1,215 @@
+"""A run is a folder that explains itself.
+
+    config.yaml      the resolved configuration
+    run.json         kind, command line, versions, machine, git commit, seed, what the lab changed
+    status.json      running, finished, failed (with the reason) or interrupted
+    metrics.jsonl    one line a measurement, written as it comes
+    checkpoints/     see attnlab.training.checkpoints
+    figures/, report.html
+
+One process at a time may write to it: a lock of the operating system, which a crash releases.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+import yaml
+from filelock import FileLock, Timeout
+
+from attnlab import console
+from attnlab.errors import UserError
+from attnlab.runs.files import write_text
+
+STATES = ("running", "finished", "failed", "interrupted")
+
+
+class RunFolder:
+    """A run this process writes to. Made by `create` or `reopen`, which take the lock."""
+
+    def __init__(self, path: Path, lock: FileLock) -> None:
+        self.path = path
+        self._lock = lock
+
+    @classmethod
+    def create(
+        cls, path: Path, kind: str, config: Mapping[str, Any], seed: int, overwrite: bool = False
+    ) -> RunFolder:
+        """A new run folder; an existing one only with `overwrite`, and never one in use."""
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            _may_replace(path, overwrite)
+        except OSError as error:
+            raise UserError(f"{path}: the run folder cannot be made: {error.strerror}.") from None
+        run = cls(path, _locked(path))
+        try:
+            _may_replace(path, overwrite)  # again: between the first look and the lock another run may have ended
+        except UserError:
+            run.close()
+            raise
+        run._clear()
+        run._describe(kind, config, seed)
+        run.set_status("running")
+        return run
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunFolder:
+        """An existing run, to be resumed."""
+        read_record(path)  # refuses a folder that is not a run
+        run = cls(path, _locked(path))
+        run.update_record(resumed=[*read_record(path).get("resumed", []), _now()])
+        run.set_status("running")
+        return run
+
+    def close(self) -> None:
+        self._lock.release()
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def figures(self) -> Path:
+        folder = self.path / "figures"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def set_status(self, state: str, reason: str = "") -> None:
+        """Say how the run stands, in a file that is replaced in one step."""
+        process = psutil.Process()
+        status = {"state": state, "reason": reason, "at": _now(), "pid": process.pid,
+                  "process_started": process.create_time(), "host": platform.node()}  # fmt: skip
+        write_text(self.path / "status.json", json.dumps(status, indent=1) + "\n")
+
+    def note_change(self, text: str) -> None:
+        """The lab does something other than what was asked: say it once and record it."""
+        console.warn(text)
+        self.update_record(changes=[*read_record(self.path).get("changes", []), text])
+
+    def update_record(self, **values: Any) -> None:
+        """Add to run.json."""
+        record = {**read_record(self.path), **values}
+        write_text(self.path / "run.json", json.dumps(record, indent=1, default=str) + "\n")
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        write_text(self.path / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+
+    def _describe(self, kind: str, config: Mapping[str, Any], seed: int) -> None:
+        from attnlab.machine import facts
+
+        self.write_config(config)
+        record = {
+            "kind": kind,
+            "command": shlex.join(["attnlab", *sys.argv[1:]]),
+            "folder": str(Path.cwd()),
+            "started": _now(),
+            "seed": seed,
+            "versions": facts.versions(),
+            "machine": facts.describe(),
+            "git": facts.git_commit(Path.cwd()),
+            "changes": [],
+        }
+        write_text(self.path / "run.json", json.dumps(record, indent=1) + "\n")
+
+    def _clear(self) -> None:
+        for entry in self.path.iterdir():
+            if entry.name == "lock":
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            else:
+                entry.unlink()
+
+
+def fresh_path(root: Path, kind: str) -> Path:
+    """A name no other run has: the time, the kind and, if need be, a number."""
+    stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{kind}"
+    candidates = (root / (stem if n == 1 else f"{stem}-{n}") for n in range(1, 10_000))
+    return next(path for path in candidates if not path.exists())
+
+
+def _may_replace(path: Path, overwrite: bool) -> None:
+    if not path.is_dir():
+        raise UserError(f"{path} is a file: choose another folder for the run.")
+    content = {entry.name for entry in path.iterdir()} - {"lock"}
+    if content and not overwrite:
+        raise UserError(
+            f"{path} already exists: choose another --run, go on with 'attnlab resume {path}', "
+            "or replace it with --overwrite."
+        )
+    if content and "run.json" not in content:
+        raise UserError(f"{path} is not a run folder: --overwrite will not delete it; choose another --run.")
+
+
+def _locked(path: Path) -> FileLock:
+    lock = FileLock(path / "lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        status = read_status(path)
+        holder = f"process {status.get('pid', '?')} on {status.get('host', '?')}"
+        raise UserError(f"{path} is in use by {holder}: wait for it or choose another --run.") from None
+    return lock
+
+
+def is_run(path: Path) -> bool:
+    return (path / "run.json").is_file()
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """run.json, or one sentence if there is none."""
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        what = "is not a run folder: it has no run.json" if path.is_dir() else "there is no such run folder"
+        raise UserError(f"{path}: {what} ('attnlab runs' lists the runs).") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path / 'run.json'} cannot be read: {error}.") from None
+    return dict(record)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The resolved configuration of a run, as plain values."""
+    from attnlab.config import read_recipe
+
+    return read_recipe(path / "config.yaml")[0]
+
+
+def read_status(path: Path) -> dict[str, Any]:
+    """status.json; a run that says 'running' though its process is gone was interrupted."""
+    try:
+        status = dict(json.loads((path / "status.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {"state": "interrupted", "reason": "it was killed before it could say anything"}
+    if status.get("state") == "running" and not _alive(status):
+        status.update(state="interrupted", reason="its process is gone")
+    return status
+
+
+def _alive(status: Mapping[str, Any]) -> bool:
+    if status.get("host") != platform.node():
+        return True  # on another machine: only that one can say
+    try:
+        process = psutil.Process(int(status["pid"]))
+        return abs(process.create_time() - float(status["process_started"])) < 2
+    except (psutil.Error, KeyError, ValueError):
+        return False
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,58 @@
+"""Metrics as lines of JSON: appended as they come, readable while the run goes on.
+
+A killed process can leave half a line at the end; reading passes over it, and a resumed run cuts
+the file back to what its checkpoint knew, so that no step stands in it twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class MetricsWriter:
+    """Appends one line a measurement and flushes it."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8")
+
+    def write(self, **values: Any) -> None:
+        self._file.write(json.dumps(values) + "\n")
+        self._file.flush()
+
+    def position(self) -> int:
+        """Bytes written so far: what a checkpoint remembers."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def cut_back(path: Path, position: int) -> None:
+    """Forget what was written after `position`: the resumed run will write it again."""
+    if path.exists() and path.stat().st_size > position:
+        os.truncate(path, position)
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
+    """The measurements of a run so far, oldest first."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                values = json.loads(line)
+            except ValueError:
+                continue  # half a line, from a process killed while writing
+            if isinstance(values, dict):
+                yield values
+
+
+def series(path: Path, split: str, name: str) -> tuple[list[int], list[float]]:
+    """The steps and values of one metric of one split, for a curve."""
+    points = [(line["step"], line[name]) for line in read_metrics(path)
+              if line.get("split") == split and name in line]  # fmt: skip
+    return [step for step, _ in points], [float(value) for _, value in points]
