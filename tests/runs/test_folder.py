@@ -31,7 +31,7 @@ def test_a_run_describes_itself(tmp_path: Path) -> None:
 
 def test_an_existing_run_is_kept_unless_told(tmp_path: Path) -> None:
     make(tmp_path / "a", lr=0.1).close()
-    with pytest.raises(UserError, match="already exists.*--overwrite"):
+    with pytest.raises(UserError, match=r"already exists.*--overwrite"):
         make(tmp_path / "a", lr=0.2)
     assert read_config(tmp_path / "a") == {"lr": 0.1}
     RunFolder.create(tmp_path / "a", "pretrain", {"lr": 0.2}, seed=0, overwrite=True).close()

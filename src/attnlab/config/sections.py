@@ -19,6 +19,12 @@ def option(default: Any, help: str, flag: str | None = None, **limits: Any) -> A
     return Field(default, description=help, json_schema_extra={"flag": flag} if flag else None, **limits)
 
 
+def split_list(value: Any) -> list[str]:
+    """The parts of 'a, b,c', or of a list in a recipe, as texts."""
+    parts = value if isinstance(value, list | tuple) else str(value).split(",")
+    return [text for part in parts if (text := str(part).strip())]
+
+
 class Section(BaseModel):
     """A group of settings. Unknown keys, wrong types and impossible combinations are errors."""
 

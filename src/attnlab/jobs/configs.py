@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import field_validator
 
 from attnlab.config import (
     BatchSection,
@@ -12,6 +14,7 @@ from attnlab.config import (
     Section,
     TrainingSection,
     option,
+    split_list,
 )
 
 if TYPE_CHECKING:
@@ -55,8 +58,8 @@ class WorldSection(Section):
         return World(WorldSpec(seed=values.pop("world_seed"), **shares, **values))
 
 
-class GPTSection(Section):
-    """The shape of the model; what is not given comes from the preset."""
+class ShapeSection(Section):
+    """The size of a model; what is not given comes from the preset."""
 
     topic: ClassVar[str] = "Model"
 
@@ -67,14 +70,24 @@ class GPTSection(Section):
     heads: int = option(8, "Attention heads; the width must be a multiple of it.", ge=1)
     width: int = option(256, "Size of a token's vector.", ge=1)
     context: int = option(128, "Longest sequence in tokens.", ge=8)
-    attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
-    positions: str | None = option(None, "none, learned, sinusoidal, rotary or alibi (default: the preset's).")
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
+
+
+class GPTSection(ShapeSection):
+    """All that decides how a GPT is built."""
+
+    attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
+    positions: str = option("preset", "none, learned, sinusoidal, rotary, alibi, or preset: the preset's.")
+
+    @field_validator("positions", mode="before")
+    @classmethod
+    def _not_said(cls, value: Any) -> Any:
+        return "preset" if value is None else value
 
     def shape(self, vocabulary: int) -> GPTShape:
         from attnlab.models.gpt import preset
 
-        given = {name: value for name, value in self.model_dump().items() if value is not None}
+        given = {name: value for name, value in self.model_dump().items() if value not in (None, "preset")}
         return preset(given.pop("preset"), vocabulary, **given)
 
 
@@ -159,3 +172,44 @@ class ClassifyConfig(JobConfig):
     tuning: TuningSection = TuningSection()
     optimizer: OptimizerSection = OptimizerSection(lr=5e-5, weight_decay=0.01, beta2=0.999)
     schedule: ScheduleSection = ScheduleSection(name="linear", warmup_ratio=0.1)
+
+
+class StreamSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    corpus: str | None = option(None, "Text file, read as one stream and cut into blocks.")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is.")
+    dev_share: float = option(0.1, "Share of the text kept for validation: its end.", gt=0, lt=1)
+    rare: int = option(2, "Words seen less often than this in training count as unknown.", ge=1)
+    train_context: int | None = option(None, "Tokens of a training block (default: the context).", ge=2)
+
+
+class MeasuresSection(Section):
+    """What is measured besides the loss on the validation part."""
+
+    topic: ClassVar[str] = "Measures"
+
+    dev_blocks: int = option(256, "Validation blocks measured while training, evenly spaced; all at the end.", ge=1)
+    prefix_blocks: int = option(16, "Validation blocks measured prefix by prefix, the future hidden; 0 = none.", ge=0)
+    test_contexts: str = option("", "Lengths to test the trained model at, such as 100,200,400.")
+
+    @field_validator("test_contexts", mode="before")
+    @classmethod
+    def _lengths(cls, value: Any) -> str:
+        parts = split_list(value)
+        if not all(part.isdecimal() and int(part) >= 2 for part in parts):
+            raise ValueError(f"expected whole numbers from 2, such as 100,200,400, got {value!r}")
+        return ",".join(dict.fromkeys(parts))
+
+    @property
+    def lengths(self) -> list[int]:
+        return sorted(int(part) for part in split_list(self.test_contexts))
+
+
+class LanguageConfig(JobConfig):
+    default_epochs: ClassVar[int] = 5
+
+    data: StreamSection = StreamSection()
+    model: GPTSection = GPTSection()
+    measures: MeasuresSection = MeasuresSection()
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)

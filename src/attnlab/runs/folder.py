@@ -42,9 +42,7 @@ class RunFolder:
         self._lock = lock
 
     @classmethod
-    def create(
-        cls, path: Path, kind: str, config: Mapping[str, Any], seed: int, overwrite: bool = False
-    ) -> RunFolder:
+    def create(cls, path: Path, kind: str, config: Mapping[str, Any], seed: int, overwrite: bool = False) -> RunFolder:
         """A new run folder; an existing one only with `overwrite`, and never one in use."""
         try:
             path.mkdir(parents=True)
