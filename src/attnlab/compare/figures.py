@@ -35,9 +35,9 @@ def endings(rows: Sequence[Row]) -> Any:
             axes.errorbar(mean.mean, place, xerr=mean.half_width, fmt="o", color=colour, capsize=4, markersize=6,
                           markerfacecolor="white" if row.sees_future else colour)  # fmt: skip
         axes.set_yticks(range(len(rows)), [_marked(row) for row in rows])
-        axes.invert_yaxis()
+        axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
         axes.grid(axis="y", visible=False)
-        axes.set(title="Validation loss: mean, 95% interval over seeds, each run", xlabel="nats a token")
+        axes.set(title="Validation loss", xlabel="nats a token")
         return figure
 
 
@@ -94,7 +94,7 @@ def futures(rows: Sequence[Row]) -> Any:
         axes.xaxis.set_major_formatter(ScalarFormatter())
         axes.xaxis.set_minor_formatter(ScalarFormatter())
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
-        axes.invert_yaxis()
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         axes.set(title="What the future was worth", xlabel="perplexity on the same validation blocks")
         figure.legend(loc="outside lower center", ncols=2)
@@ -111,27 +111,29 @@ def _perplexities(row: Row, name: str) -> tuple[float, Any]:
     return middle, [[middle - low], [high - middle]]
 
 
-def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int, bin_size: int) -> Any:
+def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
     """Loss by the length of the test sequence, and by position in the longest one."""
     styles = style_of(rows)
+    bin_size = max(1, max(tested) // 20)
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2))
-        for row in rows:
+        for n, row in enumerate(rows):
             reached = [length for length in tested if row.at_length(length).count]
             means = [row.at_length(length) for length in reached]
-            errors = [mean.half_width or 0.0 for mean in means]
-            panels[0].errorbar(reached, [mean.mean for mean in means], errors, marker="o", markersize=4, capsize=3,
-                               label=row.label, **styles[row.label])  # fmt: skip
+            aside = (n - len(rows) / 2) * 0.006 * max(tested)  # so that bars at one length do not hide each other
+            name = row.label if reached == list(tested) else f"{row.label} (cannot go beyond)"
+            panels[0].errorbar([length + aside for length in reached], [mean.mean for mean in means],
+                               [mean.half_width or 0.0 for mean in means], marker="o", markersize=4, capsize=3,
+                               label=name, **styles[row.label])  # fmt: skip
             if reached:
                 middles, binned = _bins(row.by_position(reached[-1]), bin_size)
                 _band(panels[1], middles, binned, row.label, styles[row.label])
-        panels[0].set(title="by length of the test blocks", xlabel="tokens a block", ylabel="nats a token")
+        panels[0].set(title="by length of the test blocks", xlabel="tokens a block", ylabel="loss, nats a token")
         panels[0].set_xticks(list(tested))
-        panels[1].set(title=f"by position, mean of {bin_size}", xlabel="position in the longest block it can read")
-        for axes in panels:
-            axes.axvline(trained, color=INK, linestyle=":", linewidth=1)
-            axes.annotate("trained up to here", (trained, 0.98), xycoords=("data", "axes fraction"), fontsize=8,
-                          rotation=90, va="top", ha="right", color=INK)  # fmt: skip
+        panels[1].set(title="by position in the longest block", xlabel=f"position (means of {bin_size})")
+        panels[1].axvline(trained, color=INK, linestyle=":", linewidth=1)
+        panels[1].annotate("trained up to here", (trained, 0.98), xycoords=("data", "axes fraction"), fontsize=8,
+                           rotation=90, va="top", ha="right", color=INK)  # fmt: skip
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center")
         return figure

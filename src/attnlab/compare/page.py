@@ -79,7 +79,8 @@ def _ending_figures(root: Path, results: Results) -> list[Figure]:
     if not rows:
         return []
     how = "" if results.ranked else " One seed: no interval, no ranking."
-    return [_figure(root, "endings", figures.endings(rows), f"Validation loss at the end of each run.{how}")]
+    caption = f"Validation loss at the end: a tick for each run, the mean and its 95% interval over seeds.{how}"
+    return [_figure(root, "endings", figures.endings(rows), caption)]
 
 
 def _path_figures(root: Path, results: Results) -> list[Figure]:
@@ -133,7 +134,7 @@ def _longer(root: Path, results: Results) -> Passage | None:
         f"Trained on blocks of {trained} tokens, tested on the same validation text cut into longer ones. A model that "
         "carries over has a loss that does not rise: more context should help. Loss in nats a token."
     ]
-    drawn = figures.lengths(rows, tested, trained, bin_size=max(1, max(tested) // 40))
+    drawn = figures.lengths([row for row in results.rows if row.lengths], tested, trained)
     caption = "Loss by length of the test blocks, and by position in the longest one each variant can read."
     return Passage("Longer than trained", told, [table], [_figure(root, "lengths", drawn, caption)])
 

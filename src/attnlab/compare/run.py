@@ -38,8 +38,8 @@ AUDITED = 72  # tokens of the sequences in which the audit looks for the future
 def run_comparison(config: CompareConfig, path: Path, overwrite: bool = False) -> Path:
     """A new comparison; returns its folder."""
     config = config.model_copy(deep=True)
-    config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
     _check(config)
+    config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
     run = RunFolder.create(path, KIND, config.model_dump(mode="json"), 0, overwrite)
     return _run(config, run)
 

@@ -52,6 +52,9 @@ def verdicts(results: Results) -> list[str]:
         ]
     better, worse, alike = _sorted_out(results)
     sentences = []
+    if (first := results.rows[0]) is not reference:
+        why = "sees the future" if first.runs else "failed"
+        sentences.append(f"{first.label}, named first, {why}: differences are to {reference.label} instead.")
     for rows, what in ((better, "a lower"), (worse, "a higher")):
         if rows:
             named = "; ".join(f"{row.label} by {signed(difference)}" for row, difference in rows)
@@ -107,7 +110,7 @@ def cautions(results: Results) -> list[str]:
     text = (
         f"{config.compare.seeds} seeds a variant. Intervals (±) are 95% after Student over seeds, each on its own: "
         "of twenty such statements one is expected to be wrong. They speak about other seeds on this text with these "
-        "settings, not about other texts, sizes or budgets, and one learning rate for all may suit some better than others."
+        "settings, not about other texts, sizes or budgets. One learning rate for all may suit some better than others."
     )
     split = (
         f"Validation is the last {config.data.dev_share:.0%} of the text ({data.get('dev_tokens', 0):,} {level}); "

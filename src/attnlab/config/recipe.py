@@ -59,9 +59,10 @@ def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> L
     if recipe is not None:
         values, origins = read_recipe(recipe)
     known = leaves(kind)
+    for key in flags:
+        _drop_rivals(values, key, known[key][1])  # the recipe's: two flags that exclude each other are a mistake
     for key, value in flags.items():
-        field, section = known[key]
-        _drop_rivals(values, key, section)
+        field, _ = known[key]
         _put(values, key, _none_if_said(value, field))
         origins[key] = flag_of(key, field)
     return check(kind, values, origins)
