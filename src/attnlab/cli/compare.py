@@ -53,7 +53,7 @@ def compare(
     else:
         path = run_comparison(load(CompareConfig, recipe, flags), run or fresh_path(Path("runs"), "compare"), overwrite)
     results = gather(path, saved_comparison(path))
-    for table in (quality(results), cost(results)):
+    for table in (quality(results, brief=True), cost(results)):
         _print(table)
     for sentence in verdicts(results) + leaks(results):
         console.result(sentence)
@@ -76,7 +76,7 @@ def _print(table: Table) -> None:
 
     shown = Shown(box=None, pad_edge=False, header_style="bold")
     for title in table.header:
-        shown.add_column(title)
+        shown.add_column(title, overflow="fold")
     for row in table.rows:
         shown.add_row(*row)
     console.result(shown)

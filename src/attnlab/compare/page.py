@@ -35,27 +35,36 @@ def write_comparison_page(root: Path, results: Results) -> Path:
     return path
 
 
-def quality(results: Results) -> Table:
-    """One row a variant, those that see the future marked."""
+def quality(results: Results, brief: bool = False) -> Table:
+    """One row a variant, those that see the future marked; `brief` fits a terminal."""
     reference = results.reference
-    header = ["variant", "training loss", "validation loss", "perplexity",
+    header = ["variant", "training loss", "training perplexity", "validation loss", "validation perplexity",
               f"difference to {reference.label}" if reference else "difference",
               "honest perplexity (prefix by prefix)"]  # fmt: skip
-    return Table(header, [_quality_row(row, results) for row in results.ordered])
+    rows = [_quality_row(row, results, brief) for row in results.ordered]
+    return Table(_short(header), [_short(row) for row in rows]) if brief else Table(header, rows)
 
 
-def _quality_row(row: Row, results: Results) -> list[str]:
+def _short(cells: list[str]) -> list[str]:
+    """Without the training perplexity, the least of a row's numbers."""
+    return cells[:2] + cells[3:]
+
+
+def _quality_row(row: Row, results: Results, brief: bool) -> list[str]:
     if not row.runs:
-        return [row.label, "failed", *[""] * 4]
+        return [row.label, "failed", *[""] * 5]
+    mark = f" {MARK}" if row.sees_future else ""
+    missing = results.config.compare.seeds - len(row.runs)
     difference = results.difference(row)
-    shown = "" if difference is None else words.signed(difference)
+    train, dev, prefix = (row.mean(f"{name}_loss") for name in ("train", "dev", "prefix"))
     return [
-        row.label + (f" {MARK}" if row.sees_future else ""),
-        words.plus_minus(row.mean("train_loss")),
-        words.plus_minus(row.mean("dev_loss")),
-        words.perplexity(row.mean("dev_loss")) + (f" {MARK}" if row.sees_future else ""),
-        f"not comparable {MARK}" if row.sees_future else shown,
-        words.perplexity(row.mean("prefix_loss")),
+        row.label + mark + (f" ({len(row.runs)} of its runs)" if missing else ""),
+        words.plus_minus(train),
+        words.perplexity(train, brief),
+        words.plus_minus(dev),
+        words.perplexity(dev, brief) + mark,
+        "not comparable" + mark if row.sees_future else words.signed(difference) if difference else "",
+        words.perplexity(prefix, brief),
     ]
 
 

@@ -100,15 +100,18 @@ class Results:
     @property
     def ranked(self) -> bool:
         """One seed says nothing about the next: without an interval there is no order."""
-        return all(len(row.runs) > 1 for row in self.finished)
+        return any(len(row.runs) > 1 for row in self.rows)
 
     @property
     def ordered(self) -> list[Row]:
-        """By validation loss where that is allowed; those that see the future, and those that failed, after."""
+        """By validation loss where that is allowed; then those with a single run, that see the future, that failed."""
         if not self.ranked:
             return self.rows
-        places = (lambda row: not row.runs, lambda row: not row.comparable, lambda row: row.mean("dev_loss").mean)
-        return sorted(self.rows, key=lambda row: tuple(_last_if_nan(place(row)) for place in places))
+
+        def place(row: Row) -> tuple[bool, bool, bool, float]:
+            return not row.runs, not row.comparable, len(row.runs) < 2, _last_if_nan(row.mean("dev_loss").mean)
+
+        return sorted(self.rows, key=place)
 
     def difference(self, row: Row, name: str = "dev_loss") -> Mean | None:
         """To the reference, seed by seed; None for the reference itself."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.compare.results import Results, Row
+from attnlab.jobs.language import perplexity
 from attnlab.runs.files import write_text
 from attnlab.stats import Mean
 
@@ -37,6 +38,8 @@ def _plain_row(row: Row, results: Results) -> dict[str, Any]:
         "label": row.label, "attention": row.variant.attention, "positions": row.variant.positions,
         "parameters": row.parameters, "steps": row.steps, "sees_future": row.sees_future, "failures": row.failures,
         **{name: _plain(row.mean(name), row.by_seed(name)) for name in MEASURES if row.by_seed(name)},
+        **{name.replace("loss", "perplexity"): perplexity(row.mean(name).mean)
+           for name in MEASURES if name.endswith("_loss") and row.by_seed(name)},
         "difference": _plain(difference) if difference else None,
         "prefix_difference": _plain(honest) if (honest := results.difference(row, "prefix_loss")) else None,
         "prefix_gap": _plain(row.gap) if row.gap.count else None,

@@ -28,11 +28,11 @@ def signed(mean: Mean) -> str:
     return plus_minus(mean, "+.3f")
 
 
-def perplexity(mean: Mean) -> str:
+def perplexity(mean: Mean, brief: bool = False) -> str:
     """exp of the mean loss with exp of its interval."""
     if not mean.count:
         return "not measured"
-    ends = mean.interval
+    ends = None if brief else mean.interval
     return _exp(mean.mean) + (f" ({_exp(ends[0])} to {_exp(ends[1])})" if ends else "")
 
 
