@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab import console
+from attnlab.config import Section
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key, load
 from attnlab.errors import UserError
@@ -81,16 +82,21 @@ def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], options: Run
         raise UserError(f"{options.path} is a {found} run: use 'attnlab resume {options.path}'.")
     must_be_resumable(options.path)
     saved = saved_config(options.path, config_of(kind))
-    asked = load(config_of(kind), recipe, flags).model_dump() if recipe or flags else {}
-    kept = saved.model_dump()
-    given = set(flags) if recipe is None else {(s, n) for s, part in asked.items() for n in part}
+    if recipe or flags:
+        must_keep(saved, load(config_of(kind), recipe, flags), flags, recipe)
+    return saved
+
+
+def must_keep(saved: Section, asked: Section, flags: dict[Key, Any], recipe: Path | None) -> None:
+    """What continues keeps its configuration: a setting that was given and differs is refused."""
+    kept, wanted = saved.model_dump(), asked.model_dump()
+    given = set(flags) if recipe is None else {(s, n) for s, part in wanted.items() for n in part}
     for section, name in sorted(given):
-        if asked[section][name] != kept[section][name]:
+        if wanted[section][name] != kept[section][name]:
             raise UserError(
                 f"a resumed run keeps its configuration, and {section}.{name} is {kept[section][name]!r} "
-                f"there, not {asked[section][name]!r}: leave it out or start a new run."
+                f"there, not {wanted[section][name]!r}: leave it out or start a new run."
             )
-    return saved
 
 
 def resume(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]) -> None:
@@ -99,6 +105,8 @@ def resume(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of th
     from attnlab.runs import read_record
 
     kind = read_record(run)["kind"]
+    if kind == "compare":
+        raise UserError(f"{run} is a comparison: go on with 'attnlab compare --run {run} --resume'.")
     if kind not in KINDS:
         raise UserError(f"{run} is a {kind} run, which cannot be resumed: start it again.")
     must_be_resumable(run)

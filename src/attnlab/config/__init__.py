@@ -10,9 +10,10 @@ from attnlab.config.sections import (
     Section,
     TrainingSection,
     option,
+    split_list,
 )
 
 __all__ = [
     "BatchSection", "FilePath", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "TrainingSection",
-    "check", "load", "option", "read_recipe",
+    "check", "load", "option", "read_recipe", "split_list",
 ]  # fmt: skip

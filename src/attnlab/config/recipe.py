@@ -60,7 +60,7 @@ def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> L
         values, origins = read_recipe(recipe)
     known = leaves(kind)
     for key in flags:
-        _drop_rivals(values, key, known[key][1])
+        _drop_rivals(values, key, known[key][1])  # the recipe's: two flags that exclude each other are a mistake
     for key, value in flags.items():
         field, _ = known[key]
         _put(values, key, _none_if_said(value, field))

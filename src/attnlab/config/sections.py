@@ -28,6 +28,12 @@ def _absolute(path: str | None) -> str | None:
 FilePath = Annotated[str | None, AfterValidator(_absolute)]
 
 
+def split_list(value: Any) -> list[str]:
+    """The parts of 'a, b,c', or of a list in a recipe, as texts."""
+    parts = value if isinstance(value, list | tuple) else str(value).split(",")
+    return [text for part in parts if (text := str(part).strip())]
+
+
 class Section(BaseModel):
     """A group of settings. Unknown keys, wrong types and impossible combinations are errors."""
 

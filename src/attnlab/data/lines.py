@@ -1,4 +1,4 @@
-"""The lines of a text file, or one sentence on why they cannot be read."""
+"""A text file, whole or by lines, or one sentence on why it cannot be read."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ def read_lines(path: Path) -> list[tuple[int, str]]:
     Lines end at a newline (or a Windows carriage return and newline) and nowhere else: the other
     separators of Unicode are characters of the text. Characters are left as they are.
     """
+    lines = [line.removesuffix("\r") for line in read_text(path).split("\n")]
+    return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+
+
+def read_text(path: Path) -> str:
+    """The whole text of a file, which must not be blank."""
     try:
         raw = Path(path).read_bytes()
     except FileNotFoundError:
@@ -26,8 +32,6 @@ def read_lines(path: Path) -> list[tuple[int, str]]:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UserError(f"{path}, line {line} is not UTF-8: save the file as UTF-8.") from None
-    lines = [line.removesuffix("\r") for line in text.split("\n")]
-    kept = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    if not kept:
+    if not text.strip():
         raise UserError(f"{path} is empty: give a file with at least one line of text.")
-    return kept
+    return text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
@@ -16,6 +16,7 @@ from attnlab.config import (
     Section,
     TrainingSection,
     option,
+    split_list,
 )
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class WorldSection(Section):
         return World(WorldSpec(seed=values.pop("world_seed"), **shares, **values))
 
 
-class GPTSection(Section):
-    """The shape of the model; what is not given comes from the preset."""
+class ShapeSection(Section):
+    """The size of a model; what is not given comes from the preset."""
 
     topic: ClassVar[str] = "Model"
 
@@ -71,8 +72,6 @@ class GPTSection(Section):
     heads: int = option(8, "Attention heads; the width must be a multiple of it.", ge=1)
     width: int = option(256, "Size of a token's vector.", ge=1)
     context: int = option(128, "Longest sequence in tokens.", ge=8)
-    attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
-    positions: str | None = option(None, "none, learned, sinusoidal, rotary or alibi (default: the preset's).")
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
     norm: str | None = option(None, "layernorm or rmsnorm (default: the preset's).")
     activation: str | None = option(None, "gelu, relu, relu2, silu or swiglu (default: the preset's).")
@@ -80,15 +79,27 @@ class GPTSection(Section):
     zero_init: bool | None = option(None, "Start every block as the identity (default: the preset's).")
     tied: bool | None = option(None, "Use the token embeddings as the head (default: the preset's).")
 
+
+class GPTSection(ShapeSection):
+    """All that decides how a GPT is built."""
+
+    attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
+    positions: str = option("preset", "none, learned, sinusoidal, rotary, alibi, or preset: the preset's.")
+
     @field_validator("attention")
     @classmethod
     def _own_file(cls, name: str) -> str:
         return os.path.abspath(os.path.expanduser(name)) if name.endswith(".py") else name
 
+    @field_validator("positions", mode="before")
+    @classmethod
+    def _not_said(cls, value: Any) -> Any:
+        return "preset" if value is None else value
+
     def shape(self, vocabulary: int) -> GPTShape:
         from attnlab.models.gpt import preset
 
-        given = {name: value for name, value in self.model_dump().items() if value is not None}
+        given = {name: value for name, value in self.model_dump().items() if value not in (None, "preset")}
         return preset(given.pop("preset"), vocabulary, **given)
 
 
@@ -173,3 +184,44 @@ class ClassifyConfig(JobConfig):
     tuning: TuningSection = TuningSection()
     optimizer: OptimizerSection = OptimizerSection(lr=5e-5, weight_decay=0.01, beta2=0.999)
     schedule: ScheduleSection = ScheduleSection(name="linear", warmup_ratio=0.1)
+
+
+class StreamSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    corpus: FilePath = option(None, "Text file, read as one stream and cut into blocks.")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is.")
+    dev_share: float = option(0.1, "Share of the text kept for validation: its end.", gt=0, lt=1)
+    rare: int = option(2, "Words seen less often than this in training count as unknown.", ge=1)
+    train_context: int | None = option(None, "Tokens of a training block (default: the context).", ge=2)
+
+
+class MeasuresSection(Section):
+    """What is measured besides the loss on the validation part."""
+
+    topic: ClassVar[str] = "Measures"
+
+    dev_blocks: int = option(256, "Validation blocks measured while training, evenly spaced; all at the end.", ge=1)
+    prefix_blocks: int = option(16, "Validation blocks measured prefix by prefix, the future hidden; 0 = none.", ge=0)
+    test_contexts: str = option("", "Lengths to test the trained model at, such as 100,200,400.")
+
+    @field_validator("test_contexts", mode="before")
+    @classmethod
+    def _lengths(cls, value: Any) -> str:
+        parts = split_list(value)
+        if not all(part.isdecimal() and int(part) >= 2 for part in parts):
+            raise ValueError(f"expected whole numbers from 2, such as 100,200,400, got {value!r}")
+        return ",".join(dict.fromkeys(parts))
+
+    @property
+    def lengths(self) -> list[int]:
+        return sorted(int(part) for part in split_list(self.test_contexts))
+
+
+class LanguageConfig(JobConfig):
+    default_epochs: ClassVar[int] = 5
+
+    data: StreamSection = StreamSection()
+    model: GPTSection = GPTSection()
+    measures: MeasuresSection = MeasuresSection()
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)

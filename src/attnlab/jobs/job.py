@@ -70,6 +70,7 @@ class RunOptions:
     dry_run: bool = False
     label: str | None = None
     root: Path = Path("runs")
+    again: str | None = None  # the command that goes on with it, when it is part of something larger
 
 
 def run_job(job: Job, options: RunOptions) -> Path | None:
@@ -85,7 +86,7 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
             _train(prepared, run, options, stop)
         except Interrupted as interruption:
             run.set_status("interrupted", str(interruption))
-            console.say(f"saved; go on with: attnlab resume {run.path}")
+            console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
             raise
         except (RunFailed, UserError) as failure:
             _set_failed(run, str(failure))

@@ -1,0 +1,84 @@
+"""The tables of the notebook, made from the results beside it. `python docs/notebook/tables.py` prints them all.
+
+`data/NAME.json` is the `results.json` of a comparison, without its curves. A test sees to it that the pages show
+what is in there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attnlab.compare.words import perplexity, plus_minus, signed
+from attnlab.stats import Mean, paired_difference
+
+DATA = Path(__file__).parent / "data"
+
+
+def variants(name: str) -> list[dict[str, Any]]:
+    return list(json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["variants"])
+
+
+def mean(row: dict[str, Any], measure: str) -> Mean:
+    return Mean(tuple(row[measure]["by_seed"].values()))
+
+
+def quality(name: str) -> Iterator[str]:
+    """One line a variant: losses, perplexity, difference to the first that can be compared, honest perplexity."""
+    rows = variants(name)
+    reference = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["reference"]
+    base = next(row for row in rows if row["label"] == reference)
+    yield f"| variant | training loss | validation loss | perplexity | loss against {reference} | honest perplexity |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for row in rows:
+        mark = " †" if row["sees_future"] else ""
+        difference = paired_difference(row["dev_loss"]["by_seed"], base["dev_loss"]["by_seed"])
+        against = "not comparable †" if mark else "" if row is base else signed(difference)
+        cells = [row["label"] + mark, plus_minus(mean(row, "train_loss")), plus_minus(mean(row, "dev_loss")),
+                 perplexity(mean(row, "dev_loss")) + mark, against, perplexity(mean(row, "prefix_loss"))]  # fmt: skip
+        yield f"| {' | '.join(cells)} |"
+
+
+def cost(name: str) -> Iterator[str]:
+    yield "| variant | parameters | tokens a second | memory of a step | seconds a run |"
+    yield "| --- | --- | --- | --- | --- |"
+    for row in variants(name):
+        memory = f"{mean(row, 'step_memory_mib').mean:.1f} MiB"
+        speed, seconds = plus_minus(mean(row, "tokens_per_second"), ",.0f"), f"{mean(row, 'seconds').mean:.0f}"
+        yield f"| {row['label']} | {row['parameters']:,} | {speed} | {memory} | {seconds} |"
+
+
+def lengths(*names: str) -> Iterator[str]:
+    """Loss by the length of the test blocks."""
+    rows = [(name, row) for name in names for row in variants(name)]
+    tested = list(rows[0][1]["lengths"])
+    yield f"| positions | {' | '.join(f'{length} tokens' for length in tested)} |"
+    yield "| --- |" + " --- |" * len(tested)
+    for name, row in rows:
+        shown = [_at(row["lengths"][length]) for length in tested]
+        label = row["label"] if name == names[0] else f"{row['positions']}, {LONGER[name]}"
+        yield f"| {label} | {' | '.join(shown)} |"
+
+
+def _at(found: dict[str, Any]) -> str:
+    if "reason" in found:
+        return f"cannot: {found['reason']}"
+    low, high = found["interval"]
+    return f"{found['mean']:.3f} ± {(high - low) / 2:.3f}"
+
+
+LONGER = {"positions-table-400": "a table of 400"}
+TABLES = {
+    "attention-comparison.md": [
+        lambda: quality("attention"), lambda: cost("attention"), lambda: quality("masks"), lambda: cost("masks"),
+    ],
+    "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
+}  # fmt: skip
+
+if __name__ == "__main__":
+    for page, tables in TABLES.items():
+        print(f"{page}\n")
+        for table in tables:
+            print("\n".join(table()), end="\n\n")

@@ -1,0 +1,64 @@
+"""What a comparison can be told. Free of torch: help must be quick."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import field_validator
+
+from attnlab.config import (
+    BatchSection,
+    MachineSection,
+    OptimizerSection,
+    ScheduleSection,
+    Section,
+    option,
+    split_list,
+)
+from attnlab.jobs.configs import MeasuresSection, ShapeSection, StreamSection
+
+DEFAULT_STEPS = 1000
+
+
+class VariantsSection(Section):
+    topic: ClassVar[str] = "What is compared"
+
+    attention: str = option("vanilla", "Attention variants, separated by commas: names, or your own .py files.")
+    positions: str = option(
+        "preset", "Positions, separated by commas: none, learned, sinusoidal, rotary, alibi, preset (the preset's)."
+    )
+    seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
+
+    @field_validator("attention", "positions", mode="before")
+    @classmethod
+    def _names(cls, value: Any) -> str:
+        parts = split_list(value)
+        if not parts:
+            raise ValueError("give at least one name")
+        return ",".join(dict.fromkeys(parts))
+
+
+class BudgetSection(Section):
+    """The same for every run."""
+
+    topic: ClassVar[str] = "Budget of each run"
+    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("steps", "seconds"),)
+
+    steps: int | None = option(None, f"Steps of the optimizer (default: {DEFAULT_STEPS}).", ge=1)
+    seconds: float | None = option(
+        None, "Seconds of training instead: a variant's steps follow from its speed, measured once.", gt=0
+    )
+    evaluations: int = option(10, "Points of the validation curve; a checkpoint is written at each.", ge=1)
+    log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)
+
+
+class CompareConfig(Section):
+    compare: VariantsSection = VariantsSection()
+    budget: BudgetSection = BudgetSection()
+    data: StreamSection = StreamSection()
+    model: ShapeSection = ShapeSection()
+    optimizer: OptimizerSection = OptimizerSection()
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    measures: MeasuresSection = MeasuresSection()
+    machine: MachineSection = MachineSection()

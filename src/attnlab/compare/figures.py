@@ -1,0 +1,148 @@
+"""The pictures of a comparison: where each variant ends, how it got there, what the future was worth to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib import pyplot as plt
+from matplotlib.ticker import ScalarFormatter
+
+from attnlab.compare.results import Curve, Row
+from attnlab.report.figures import COLOURS, STYLE
+from attnlab.stats import Mean
+
+INK, ALARM = "#2d3748", "#c53030"
+DASHES = ("-", "--", ":")
+
+
+def style_of(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """A colour a variant, the same in every picture; when they run out, another dash."""
+    return {row.label: {"color": COLOURS[n % len(COLOURS)], "linestyle": DASHES[n // len(COLOURS) % len(DASHES)]}
+            for n, row in enumerate(rows)}  # fmt: skip
+
+
+def endings(rows: Sequence[Row]) -> Any:
+    """Validation loss of every variant: the mean with its interval, and each run."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
+        for place, row in enumerate(rows):
+            colour = ALARM if row.sees_future else COLOURS[0]
+            mean = row.mean("dev_loss")
+            axes.plot(mean.values, [place] * len(row.runs), "|", color=colour, alpha=0.6,
+                      markersize=9)  # fmt: skip
+            axes.errorbar(mean.mean, place, xerr=mean.half_width, fmt="o", color=colour, capsize=4, markersize=6,
+                          markerfacecolor="white" if row.sees_future else colour)  # fmt: skip
+        axes.set_yticks(range(len(rows)), [_marked(row) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
+        axes.grid(axis="y", visible=False)
+        axes.set(title="Validation loss", xlabel="nats a token")
+        return figure
+
+
+def _marked(row: Row) -> str:
+    return f"{row.label}\nsees the future: not comparable" if row.sees_future else row.label
+
+
+def paths(rows: Sequence[Row]) -> Any:
+    """Validation loss by steps and by seconds, with bands."""
+    styles = style_of(rows)
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2), sharey=True)
+        _lines(panels[0], rows, styles, lambda curve: curve.steps)
+        _lines(panels[1], rows, styles, lambda curve: curve.seconds)
+        panels[0].set(title="by steps", xlabel="step", ylabel="validation loss, nats a token")
+        panels[1].set(title="by time", xlabel="seconds in training steps")
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center")
+        return figure
+
+
+def _lines(axes: Any, rows: Sequence[Row], styles: Any, across: Callable[[Curve], Sequence[float]]) -> None:
+    shown: list[float] = []
+    for row in rows:
+        name = f"{row.label} (sees the future)" if row.sees_future else row.label
+        _band(axes, across(row.curve), row.curve.losses, name, styles[row.label])
+        shown += [mean.mean for mean in row.curve.losses[1:]] or [mean.mean for mean in row.curve.losses]
+    if shown:  # the first steps of all variants are alike and would squeeze the rest
+        room = 0.06 * (max(shown) - min(shown)) + 0.01
+        axes.set_ylim(min(shown) - room, max(shown) + room)
+
+
+def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, style: dict[str, Any]) -> None:
+    axes.plot(xs, [mean.mean for mean in means], label=name, linewidth=1.6, **style)
+    if means and all(mean.interval for mean in means):
+        lows, highs = zip(*[mean.interval or (0.0, 0.0) for mean in means], strict=True)
+        axes.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def futures(rows: Sequence[Row]) -> Any:
+    """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them is a leak."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(rows)))
+        for place, row in enumerate(rows):
+            usual, honest = (_perplexities(row, name) for name in ("sample_loss", "prefix_loss"))
+            colour = ALARM if row.sees_future else COLOURS[0]
+            axes.plot([usual[0], honest[0]], [place, place], color=colour, linewidth=2)
+            for (mean, errors), mark, fill in ((honest, "D", colour), (usual, "o", "white")):
+                axes.errorbar(mean, place, xerr=errors, fmt=mark, color=colour, markerfacecolor=fill, capsize=3)
+        for mark, fill, name in (("o", "white", "one pass over the block, as usual"),
+                                 ("D", INK, "prefix by prefix, the future hidden")):  # fmt: skip
+            axes.plot([], [], mark, color=INK, markerfacecolor=fill, label=name)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(ScalarFormatter())
+        axes.set_yticks(range(len(rows)), [row.label for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        axes.set(title="What the future was worth", xlabel="perplexity on the same validation blocks")
+        figure.legend(loc="outside lower center", ncols=2)
+        return figure
+
+
+def _perplexities(row: Row, name: str) -> tuple[float, Any]:
+    """exp of the mean loss, and how far its interval reaches to either side."""
+    mean = row.mean(name)
+    middle = math.exp(mean.mean)
+    if mean.interval is None:
+        return middle, None
+    low, high = (math.exp(end) for end in mean.interval)
+    return middle, [[middle - low], [high - middle]]
+
+
+def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
+    """Loss by the length of the test sequence, and by position in the longest one."""
+    styles = style_of(rows)
+    bin_size = max(1, max(tested) // 20)
+    with plt.rc_context(STYLE):
+        figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2))
+        for n, row in enumerate(rows):
+            reached = [length for length in tested if row.at_length(length).count]
+            means = [row.at_length(length) for length in reached]
+            aside = (n - len(rows) / 2) * 0.006 * max(tested)  # so that bars at one length do not hide each other
+            name = row.label if reached == list(tested) else f"{row.label} (cannot go beyond)"
+            panels[0].errorbar([length + aside for length in reached], [mean.mean for mean in means],
+                               [mean.half_width or 0.0 for mean in means], marker="o", markersize=4, capsize=3,
+                               label=name, **styles[row.label])  # fmt: skip
+            if reached:
+                middles, binned = _bins(row.by_position(reached[-1]), bin_size)
+                _band(panels[1], middles, binned, row.label, styles[row.label])
+        panels[0].set(title="by length of the test blocks", xlabel="tokens a block", ylabel="loss, nats a token")
+        panels[0].set_xticks(list(tested))
+        panels[1].set(title="by position in the longest block", xlabel=f"position (means of {bin_size})")
+        panels[1].axvline(trained, color=INK, linestyle=":", linewidth=1)
+        panels[1].annotate("trained up to here", (trained, 0.98), xycoords=("data", "axes fraction"), fontsize=8,
+                           rotation=90, va="top", ha="right", color=INK)  # fmt: skip
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center")
+        return figure
+
+
+def _bins(means: Sequence[Mean], size: int) -> tuple[list[float], list[Mean]]:
+    """Neighbouring positions averaged within each seed, so that the band stays one over seeds."""
+    starts = range(0, len(means) - size + 1, size)
+    seeds = range(means[0].count)
+    binned = [Mean(tuple(sum(mean.values[seed] for mean in means[start : start + size]) / size for seed in seeds))
+              for start in starts]  # fmt: skip
+    return [start + size / 2 for start in starts], binned

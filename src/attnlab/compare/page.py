@@ -1,0 +1,180 @@
+"""The page of a comparison: one self-contained report.html, and the same table for the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attnlab.compare import figures, words
+from attnlab.compare.results import Results, Row
+from attnlab.report.figures import save
+from attnlab.report.page import Figure, Passage, Table, write_page
+from attnlab.training.progress import clock
+
+MARK = "†"
+
+
+def write_comparison_page(root: Path, results: Results) -> Path:
+    """Write report.html and figures/*.png into a comparison's folder."""
+    (root / "figures").mkdir(exist_ok=True)
+    passages = [
+        Passage("What came out", words.verdicts(results), [quality(results)], _ending_figures(root, results)),
+        Passage("The way there", figures=_path_figures(root, results)),
+        _future(root, results),
+        _longer(root, results),
+        Passage("What it cost", tables=[cost(results)]),
+        _failures(results),
+        Passage("Read with care", words.cautions(results)),
+        Passage("How to do it again", tables=[_surroundings(results)], printed=_printed(results)),
+    ]
+    path = root / "report.html"
+    title = f"Comparison: {', '.join(row.label for row in results.rows)}"
+    write_page(path, title, words.budget(results), [passage for passage in passages if passage is not None])
+    return path
+
+
+def quality(results: Results, brief: bool = False) -> Table:
+    """One row a variant, those that see the future marked; `brief` fits a terminal."""
+    reference = results.reference
+    header = ["variant", "training loss", "training perplexity", "validation loss", "validation perplexity",
+              f"difference to {reference.label}" if reference else "difference",
+              "honest perplexity (prefix by prefix)"]  # fmt: skip
+    rows = [_quality_row(row, results, brief) for row in results.ordered]
+    return Table(_short(header), [_short(row) for row in rows]) if brief else Table(header, rows)
+
+
+def _short(cells: list[str]) -> list[str]:
+    """Without the training perplexity, the least of a row's numbers."""
+    return cells[:2] + cells[3:]
+
+
+def _quality_row(row: Row, results: Results, brief: bool) -> list[str]:
+    if not row.runs:
+        return [row.label, "failed", *[""] * 5]
+    mark = f" {MARK}" if row.sees_future else ""
+    missing = results.config.compare.seeds - len(row.runs)
+    difference = results.difference(row)
+    train, dev, prefix = (row.mean(f"{name}_loss") for name in ("train", "dev", "prefix"))
+    return [
+        row.label + mark + (f" ({len(row.runs)} of its runs)" if missing else ""),
+        words.plus_minus(train),
+        words.perplexity(train, brief),
+        words.plus_minus(dev),
+        words.perplexity(dev, brief) + mark,
+        "not comparable" + mark if row.sees_future else words.signed(difference) if difference else "",
+        words.perplexity(prefix, brief),
+    ]
+
+
+def cost(results: Results) -> Table:
+    header = ["variant", "parameters", "steps", "tokens a second", "memory of a step", "time a run"]
+    rows = [
+        [row.label, f"{row.parameters:,}", f"{row.steps:,}",
+         words.plus_minus(row.mean("tokens_per_second"), ",.0f"), f"{row.mean('step_memory_mib').mean:.1f} MiB",
+         clock(row.mean("seconds").mean)]
+        for row in results.ordered if row.runs
+    ]  # fmt: skip
+    return Table(header, rows)
+
+
+def _figure(root: Path, name: str, drawn: Any, caption: str) -> Figure:
+    return Figure(save(drawn, root / "figures" / f"{name}.png"), caption)
+
+
+def _ending_figures(root: Path, results: Results) -> list[Figure]:
+    rows = [row for row in results.ordered if row.runs]
+    if not rows:
+        return []
+    how = "" if results.ranked else " One seed: no interval, no ranking."
+    caption = f"Validation loss at the end: a tick for each run, the mean and its 95% interval over seeds.{how}"
+    return [_figure(root, "endings", figures.endings(rows), caption)]
+
+
+def _path_figures(root: Path, results: Results) -> list[Figure]:
+    rows = [row for row in results.finished if row.curve.steps]
+    if not rows:
+        return []
+    caption = "Validation loss on a fixed part of the validation text; bands are 95% intervals over seeds."
+    return [_figure(root, "paths", figures.paths(rows), caption)]
+
+
+def _future(root: Path, results: Results) -> Passage | None:
+    measured = [row for row in results.ordered if row.gap.count]
+    if not measured and not words.leaks(results):
+        return None
+    told = [
+        "The usual perplexity trusts the model: all tokens of a block lie in the input, and only the mask keeps those "
+        "to be predicted apart. The honest one does not: each token is predicted from its prefix alone, in a pass of "
+        f"its own. For a causal model the two agree. {MARK} marks a variant that sees the future."
+    ]
+    rows = [
+        [row.label + (f" {MARK}" if row.sees_future else ""), words.perplexity(row.mean("sample_loss")),
+         words.perplexity(row.mean("prefix_loss")), f"{row.gap.mean:+.2g}", _honest_difference(row, results)]
+        for row in measured
+    ]  # fmt: skip
+    reference = results.reference
+    header = ["variant", "perplexity in one pass", "prefix by prefix", "the future was worth (loss)",
+              f"honest loss against {reference.label}" if reference else "honest loss against the first"]  # fmt: skip
+    blocks = results.config.measures.prefix_blocks
+    caption = f"Perplexity on {blocks} validation blocks, asked for in two ways."
+    return Passage(
+        "Who sees the future", told + words.leaks(results), [Table(header, rows)] if rows else [],
+        [_figure(root, "futures", figures.futures(measured), caption)] if measured else [],
+    )  # fmt: skip
+
+
+def _honest_difference(row: Row, results: Results) -> str:
+    """Prefix by prefix all variants can be compared, those that see the future too."""
+    difference = results.difference(row, "prefix_loss")
+    return words.signed(difference) if difference is not None and difference.count else ""
+
+
+def _longer(root: Path, results: Results) -> Passage | None:
+    tested = results.config.measures.lengths
+    rows = [row for row in results.ordered if row.lengths]
+    if not tested or not rows:
+        return None
+    trained = results.config.data.train_context or results.config.model.context
+    table = Table(["variant", *[f"{length} tokens" for length in tested]],
+                  [[row.label, *[_at_length(row, length) for length in tested]] for row in rows])  # fmt: skip
+    told = [
+        f"Trained on blocks of {trained} tokens, tested on the same validation text cut into longer ones. A model that "
+        "carries over has a loss that does not rise: more context should help. Loss in nats a token."
+    ]
+    drawn = figures.lengths([row for row in results.rows if row.lengths], tested, trained)
+    caption = "Loss by length of the test blocks, and by position in the longest one each variant can read."
+    return Passage("Longer than trained", told, [table], [_figure(root, "lengths", drawn, caption)])
+
+
+def _at_length(row: Row, length: int) -> str:
+    found = row.at_length(length)
+    if found.count:
+        return words.plus_minus(found)
+    return f"cannot: {next(iter(row.lengths.values()))[length]['reason']}"
+
+
+def _failures(results: Results) -> Passage | None:
+    rows = [[row.label, str(seed), reason] for row in results.rows for seed, reason in row.failures.items()]
+    return Passage("What failed", tables=[Table(["variant", "seed", "reason"], rows)]) if rows else None
+
+
+def _surroundings(results: Results) -> Table:
+    record = results.record
+    machine, git = record["machine"], record.get("git")
+    threads = results.config.machine.threads
+    rows = [
+        ["started", record["started"]],
+        ["machine", f"{machine['cpu']}, {machine['cores']} cores ({threads} used), {machine['memory_gib']} GiB, "
+                    f"{', '.join(machine['devices']) or 'no accelerator'}"],
+        ["versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())],
+        ["git commit", f"{git['commit']}{' with changes' if git['changed'] else ''}" if git else "none"],
+        ["text", f"{results.data.get('source')}, sha256 {results.data.get('sha256', '')[:16]}…"],
+    ]  # fmt: skip
+    return Table(["", ""], rows)
+
+
+def _printed(results: Results) -> str:
+    settings = yaml.safe_dump(results.config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return f"{results.record['command']}\n\n{settings.rstrip()}"

@@ -1,0 +1,143 @@
+"""Train a GPT on a text read as one stream, and measure its loss on the end of that text.
+
+The reported weights are those of the last step: choosing the best ones on the validation part and then
+reporting on the same part would flatter whoever was evaluated more often.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab.data.batching import Batches, BatchPlan
+from attnlab.data.stream import Blocks, Stream, must_fill_a_block, read_stream
+from attnlab.errors import UserError
+from attnlab.jobs.configs import LanguageConfig
+from attnlab.jobs.job import Parts
+from attnlab.jobs.knowledge import make_gpt
+from attnlab.jobs.pretrain import mean_loss
+from attnlab.models.gpt import GPT
+from attnlab.models.losses import prefix_losses, token_losses
+from attnlab.objectives import NextToken
+from attnlab.runs import RunFolder, series
+from attnlab.runs.files import sha256, write_text
+from attnlab.training.estimate import estimate
+from attnlab.training.snapshot import TrainState
+
+AT_ONCE = 8192  # tokens a pass while measuring
+LENGTHS_FILE = "lengths.json"
+
+
+class LanguageJob:
+    kind = "language"
+
+    def __init__(self, config: LanguageConfig) -> None:
+        self.config = config
+
+    def build(self, device: str) -> Parts:
+        config = self.config
+        stream = self.read()
+        model = make_gpt(config.model, stream.vocabulary)
+        train, dev = (Blocks.cut(part, self.length) for part in (stream.train, stream.dev))
+        watched = dev.sample(config.measures.dev_blocks)
+
+        def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
+            model.eval()
+            results = _losses(model, train.sample(len(dev)), dev, config.measures.prefix_blocks, device)
+            if config.measures.lengths:
+                found = losses_by_length(model, stream.dev, config.measures.lengths, device)
+                write_text(run.path / LENGTHS_FILE, json.dumps(found))
+            plan = BatchPlan(train.lengths, config.batch.size, config.batch.tokens)  # type: ignore[arg-type]
+            cost = estimate(model, NextToken(), Batches(train, plan, config.batch.accumulate), 1, device)
+            return {**results, "tokens_per_second": _speed(run, state), "step_memory_mib": cost.bytes / 2**20}
+
+        facts = {
+            "source": str(config.data.corpus), "sha256": sha256(Path(str(config.data.corpus))),
+            "train_tokens": len(stream.train), "dev_tokens": len(stream.dev), "blocks": len(train),
+            "vocabulary": len(stream.vocabulary), "unknown_share": round(stream.unknown_share, 4),
+        }  # fmt: skip
+        return Parts(
+            model, NextToken(), train, mean_loss(Batches(watched, BatchPlan(watched.lengths)), device),
+            files={"vocabulary.json": json.dumps(stream.vocabulary.to_dict(), ensure_ascii=False)},
+            facts=facts, finish=finish,
+        )  # fmt: skip
+
+    @property
+    def length(self) -> int:
+        """Tokens of a block, in training and in validation."""
+        return self.config.data.train_context or self.config.model.context
+
+    def read(self) -> Stream:
+        """The text, long enough for everything that will be asked of it."""
+        config = self.config
+        if config.data.corpus is None:
+            raise UserError("--corpus is needed: the text file to learn from.")
+        if self.length > config.model.context:
+            raise UserError(
+                f"--train-context {self.length} is longer than the context of {config.model.context} "
+                "the model is built for: make --context larger."
+            )
+        path = Path(config.data.corpus)
+        stream = read_stream(path, config.data.tokens, config.data.dev_share, config.data.rare)
+        must_fill_a_block(path, "training", stream.train, self.length)
+        must_fill_a_block(path, "validation", stream.dev, max([self.length, *config.measures.lengths]))
+        return stream
+
+
+def perplexity(loss: float) -> float:
+    return math.exp(loss) if loss < 700 else math.inf
+
+
+def _losses(model: GPT, train: Blocks, dev: Blocks, prefix_blocks: int, device: str) -> dict[str, float]:
+    """On a part of the training text as long as the validation text, on that, and on some of it in two ways."""
+    found = {"train": mean_of(model, train, device), "dev": mean_of(model, dev, device)}
+    if prefix_blocks:
+        some = dev.sample(prefix_blocks)
+        found["sample"] = mean_of(model, some, device)
+        with torch.no_grad():
+            found["prefix"] = float(prefix_losses(model, some.tokens.to(device), some.targets.to(device)).mean())
+    return {f"{name}_loss": loss for name, loss in found.items()} | {
+        f"{name}_perplexity": perplexity(loss) for name, loss in found.items()
+    }
+
+
+@torch.no_grad()
+def losses_by_position(model: GPT, blocks: Blocks, device: str) -> Tensor:
+    """(T,): the mean loss at each position of a block."""
+    rows = max(1, AT_ONCE // blocks.tokens.shape[1])
+    parts = zip(blocks.tokens.split(rows), blocks.targets.split(rows), strict=True)
+    total = sum(token_losses(model, x.to(device), y.to(device)).double().sum(0) for x, y in parts)
+    assert isinstance(total, Tensor)
+    return total.cpu() / len(blocks)
+
+
+def mean_of(model: GPT, blocks: Blocks, device: str) -> float:
+    return float(losses_by_position(model, blocks, device).mean())
+
+
+def losses_by_length(model: GPT, dev: Tensor, lengths: list[int], device: str) -> dict[str, Any]:
+    """The loss on the validation text cut at each length; a length the model cannot read says why.
+
+    The text ends where the longest blocks end: lengths that divide the longest see the very same tokens.
+    """
+    end = (len(dev) - 1) // max(lengths) * max(lengths)
+    found: dict[str, Any] = {}
+    for length in lengths:
+        if model.longest is not None and length > model.longest:
+            found[str(length)] = {"reason": f"it has a table of {model.longest} positions and none beyond"}
+            continue
+        by_position = losses_by_position(model, Blocks.cut(dev[: end + 1], length), device)
+        found[str(length)] = {"loss": float(by_position.mean()), "by_position": by_position.tolist()}
+    return found
+
+
+def _speed(run: RunFolder, state: TrainState) -> float:
+    """Tokens a second, the median over the run: a machine that is busy for a moment does not count."""
+    _, rates = series(run.metrics, "train", "tokens_per_second")
+    return median(rates) if rates else state.tokens / max(1e-9, state.seconds)

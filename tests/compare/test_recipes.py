@@ -1,0 +1,46 @@
+"""The shipped recipes of comparisons are what the command takes, and one of them learns from real text."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from attnlab.compare.cells import cells, language_config, variants
+from attnlab.compare.config import CompareConfig
+from attnlab.compare.results import gather
+from attnlab.compare.run import run_comparison
+from attnlab.config import load
+
+RECIPES = Path(__file__).parents[2] / "recipes"
+FILES = sorted(RECIPES.glob("compare-*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_recipe_is_complete_but_for_the_text(path: Path) -> None:
+    config = load(CompareConfig, path, {})
+    assert config.compare.seeds >= 3 and config.data.corpus is None
+    for cell in cells(config):
+        language_config(config, cell, 1).model.shape(70).mixer()
+    text = path.read_text(encoding="utf-8")
+    assert f"attnlab compare --config recipes/{path.name}" in text
+    assert "# Expected:" in text and "# Cost:" in text
+
+
+def test_at_least_eight_kinds_of_attention_are_compared() -> None:
+    assert len(variants(load(CompareConfig, RECIPES / "compare-shakespeare.yaml", {}))) >= 8
+
+
+@pytest.mark.slow
+def test_a_short_comparison_on_real_text_beats_the_letters_alone(tmp_path: Path) -> None:
+    text = Path(os.environ.get("ATTNLAB_DATA", "")) / "shakespeare" / "input.txt"
+    if "ATTNLAB_DATA" not in os.environ or not text.exists():
+        pytest.skip("shakespeare/input.txt: no such file in the folder named by ATTNLAB_DATA")
+    flags = {("data", "corpus"): str(text), ("compare", "attention"): "vanilla,naive-mask", ("compare", "seeds"): "1",
+             ("budget", "steps"): "60", ("machine", "threads"): "1", ("measures", "prefix_blocks"): "2"}  # fmt: skip
+    config = load(CompareConfig, RECIPES / "compare-shakespeare.yaml", flags)
+    vanilla, naive = gather(run_comparison(config, tmp_path / "c"), config).rows
+    letters = 3.31  # nats a character when only their frequencies are known
+    assert vanilla.mean("dev_loss").mean < letters - 0.5
+    assert abs(vanilla.gap.mean) < 1e-4 and naive.sees_future is not None and vanilla.sees_future is None
