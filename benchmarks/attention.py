@@ -1,6 +1,6 @@
 """What every kind of attention costs as sequences grow, beside torch's fused kernel and GPT-2 of transformers.
 
-    python benchmarks/attention.py                                  # all of them, T = 128 to 4096
+    python benchmarks/attention.py                                  # all of them, T = 128 to 4096, 10 minutes
     python benchmarks/attention.py --variants linear,mine.py --lengths 128,512,2048 --repeats 9
 
 One causal layer on one sequence, in one process and one thread. A round runs every side once at every length,
@@ -112,8 +112,8 @@ def scout(side: Side, lengths: Sequence[int], shape: MixerShape, budget: Budget)
         else:
             layer = Layer(side, replace(shape, context=length))
             with measured("cpu") as peak:
-                layer.run()
-            seconds, megabytes = sum(layer.run()), peak.bytes / 1e6
+                seconds = sum(layer.run())
+            megabytes = peak.bytes / 1e6
             found.append((Cell(side, length, megabytes=megabytes), layer))
     return found
 
@@ -199,8 +199,8 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--lengths", type=_lengths, default="128,256,512,1024,2048,4096", help="tokens, with commas")
     parser.add_argument("--variants", default="all", help="names or paths of .py files, with commas")
-    parser.add_argument("--repeats", type=int, default=7, help="rounds")
-    parser.add_argument("--seconds", type=float, default=30.0, help="budget of a cell, all rounds together")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds")
+    parser.add_argument("--seconds", type=float, default=15.0, help="budget of a cell, all rounds together")
     parser.add_argument("--megabytes", type=float, default=6000.0, help="budget of a cell's memory")
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--heads", type=int, default=8)

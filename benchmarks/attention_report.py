@@ -131,6 +131,11 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         for axes, (title, value) in zip(places, panels.items(), strict=True):
             for name, look in _looks(rows).items():
                 axes.plot([cell.length for cell in rows[name]], [value(cell) for cell in rows[name]], **look)
+                last = rows[name][-1]
+                if last.length < lengths[-1]:  # the rest was skipped
+                    axes.annotate(
+                        name, (last.length, value(last)), textcoords="offset points", xytext=(5, -3), fontsize=8
+                    )
             axes.set(title=title, xlabel="T", xscale="log", yscale="log")
             axes.set_xticks(lengths, [str(length) for length in lengths])
             axes.minorticks_off()
@@ -143,7 +148,7 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
 def _looks(rows: Rows) -> dict[str, dict[str, Any]]:
     """How the line of each side is drawn."""
     looks: dict[str, dict[str, Any]] = {}
-    colours = iter(COLOURS * 9)
+    colours = iter((*COLOURS[:5], *COLOURS[6:]) * 9)  # without the grey one
     grey = "all others, O(T²) in time"
     for name, row in rows.items():
         side = row[0].side
