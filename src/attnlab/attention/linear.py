@@ -31,7 +31,7 @@ class KernelAttention(nn.Module):
         self.causal = shape.causal
         self.projections = LinearProjections(shape)
         self.norm = qk_norm(shape)
-        self.positions = relative_positions(shape)
+        self.relative = relative_positions(shape)
         self.features = features
         self.dropout = Dropout(shape.dropout)
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
@@ -40,7 +40,7 @@ class KernelAttention(nn.Module):
         queries, keys, values = self.projections(x)
         queries, keys = self.norm(queries, keys)
         at = positions_of(x) if cache is None else cache.positions(x)
-        queries, keys = self.positions.rotate(queries, at), self.positions.rotate(keys, at)
+        queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
         with torch.autocast(x.device.type, enabled=False):  # sums over T tokens need their 32 bits
             y = self._mix(queries, keys, values, padding, cache)
         if cache is not None:

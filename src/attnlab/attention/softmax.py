@@ -33,7 +33,7 @@ class Attention(nn.Module):
         self.causal = shape.causal
         self.projections = projections
         self.norm = qk_norm(shape)
-        self.positions = relative_positions(shape)
+        self.relative = relative_positions(shape)
         self.core = core
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
@@ -41,14 +41,14 @@ class Attention(nn.Module):
         queries, keys, values = self.projections(x)
         queries, keys = self.norm(queries, keys)
         at = positions_of(x) if cache is None else cache.positions(x)
-        queries, keys = self.positions.rotate(queries, at), self.positions.rotate(keys, at)
+        queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
         if cache is None:
             sight = Sight(at, at, self.causal, padding)
         else:
             keys, values = cache.append("keys", keys, at), cache.append("values", values, at)
             cache.advance(x, padding)
             sight = cache.sight(at, keys.shape[2])
-        bias = self.positions.bias(sight.queries_at, sight.keys_at)
+        bias = self.relative.bias(sight.queries_at, sight.keys_at)
         return self.output(merge_heads(self.core(queries, keys, values, sight, bias)))
 
 

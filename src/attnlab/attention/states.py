@@ -57,31 +57,28 @@ def decaying_sums(top: Tensor, gain: Tensor) -> Tensor:
     """s_t = exp(top_{t-1} - top_t) s_{t-1} + gain_t for a rising top (..., T, 1 or D) and gains (..., T, D).
 
     In chunks of √T: one loop runs inside all chunks at once, one from chunk to chunk. O(T) time and memory
-    in 2√T steps.
+    in 2√T steps. Unbound, not indexed: the gradient of an index is as large as the whole, T for each step.
     """
     length = top.shape[-2]
     size = math.isqrt(length - 1) + 1
     missing = -length % size
     top = torch.cat((top, top[..., -1:, :].expand(*top.shape[:-2], missing, top.shape[-1])), -2)
     top = top.unflatten(-2, (-1, size))  # (..., chunks, size, ·)
-    gain = F.pad(gain, (0, 0, 0, missing)).unflatten(-2, (-1, size))
+    first, *gains = F.pad(gain, (0, 0, 0, missing)).unflatten(-2, (-1, size)).unbind(-2)
 
-    decay = (top[..., :-1, :] - top[..., 1:, :]).exp()
-    total = gain[..., 0, :]
-    inside = [total]  # sums since the beginning of the chunk
-    for i in range(1, size):
-        total = torch.addcmul(gain[..., i, :], decay[..., i - 1, :], total)
-        inside.append(total)
+    decays = (top[..., :-1, :] - top[..., 1:, :]).exp().unbind(-2)
+    inside = [first]  # sums since the beginning of the chunk
+    for decay, new in zip(decays, gains, strict=True):
+        inside.append(torch.addcmul(new, decay, inside[-1]))
 
     ends = top[..., -1, :]  # (..., chunks, ·)
-    total = torch.zeros_like(inside[-1][..., 0, :])
-    before = [total]  # sums of all chunks before, as of the end of the last of them
-    for n in range(ends.shape[-2] - 1):
-        fade = (ends[..., max(n - 1, 0), :] - ends[..., n, :]).exp()
-        total = torch.addcmul(inside[-1][..., n, :], fade, total)
-        before.append(total)
-    earlier = torch.cat((ends[..., :1, :], ends[..., :-1, :]), -2)[..., None, :]
-    fade = (earlier - top).clamp(max=0).exp()  # the first chunk has nothing to fade
+    earlier = torch.cat((ends[..., :1, :], ends[..., :-1, :]), -2)
+    fades = (earlier - ends).exp().unbind(-2)
+    whole = inside[-1].unbind(-2)  # sums of each chunk alone
+    before = [torch.zeros_like(whole[0])]  # sums of all chunks before, as of the end of the last of them
+    for fade, new in zip(fades[:-1], whole[:-1], strict=True):
+        before.append(torch.addcmul(new, fade, before[-1]))
+    fade = (earlier[..., None, :] - top).clamp(max=0).exp()  # the first chunk has nothing to fade
     sums = torch.stack(inside, -2) + fade * torch.stack(before, -2)[..., None, :]
     return sums.flatten(-3, -2)[..., :length, :]
 

@@ -39,7 +39,7 @@ class Synthesizer(nn.Module):
         self.heads, self.causal, self.longest = shape.heads, shape.causal, shape.context
         self.scores = scores
         self.values = nn.Linear(shape.width, shape.width, bias=shape.bias)
-        self.positions = relative_positions(shape)
+        self.relative = relative_positions(shape)
         self.dropout = Dropout(shape.dropout)
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
@@ -53,7 +53,7 @@ class Synthesizer(nn.Module):
             cache.advance(x, padding)
             sight = cache.sight(at, values.shape[2])
         scores = self.scores(x, at, values.shape[2])
-        bias = self.positions.bias(sight.queries_at, sight.keys_at)
+        bias = self.relative.bias(sight.queries_at, sight.keys_at)
         weights = softmax(scores if bias is None else scores + bias, sight)
         return self.output(merge_heads(self.dropout(weights).to(values.dtype) @ values))
 

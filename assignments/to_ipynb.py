@@ -1,0 +1,46 @@
+"""Turn a notebook kept as plain Python cells into an .ipynb, with nothing but the standard library.
+
+    python assignments/to_ipynb.py assignments/attention/a2s1_understanding_attention.py
+
+writes the .ipynb next to it. A line `# %%` begins a cell of code, `# %% [markdown]` one of text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+MARKER = re.compile(r"^# %%(.*)$", re.MULTILINE)
+
+
+def notebook(source: str) -> dict[str, Any]:
+    """The cells of the source as a notebook of format 4."""
+    before, *parts = MARKER.split(source)
+    cells = [_cell("", before)] if before.strip() else []
+    cells += [_cell(kind, text) for kind, text in zip(parts[::2], parts[1::2], strict=True)]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}
+
+
+def _cell(kind: str, text: str) -> dict[str, Any]:
+    text = text.strip("\n")
+    if "[markdown]" in kind:
+        return {"cell_type": "markdown", "metadata": {}, "source": re.sub(r"^# ?", "", text, flags=re.MULTILINE)}
+    return {"cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+
+
+def main() -> None:
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: python {sys.argv[0]} NOTEBOOK.py ...")
+    for path in map(Path, sys.argv[1:]):
+        written = path.with_suffix(".ipynb")
+        text = json.dumps(notebook(path.read_text(encoding="utf-8")), indent=1, ensure_ascii=False)
+        written.write_text(text + "\n", encoding="utf-8")
+        print(written)
+
+
+if __name__ == "__main__":
+    main()

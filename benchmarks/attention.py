@@ -1,0 +1,227 @@
+"""What every kind of attention costs as sequences grow, beside torch's fused kernel and GPT-2 of transformers.
+
+    python benchmarks/attention.py                                  # all of them, T = 128 to 4096, 10 minutes
+    python benchmarks/attention.py --variants linear,mine.py --lengths 128,512,2048 --repeats 9
+
+One causal layer on one sequence, in one process and one thread. A round runs every side once at every length,
+so that a slow spell of the machine meets all of them; medians are over rounds, and a ratio is the median of
+the rounds' ratios. Times are CPU seconds: waiting for a busy core is not counted.
+
+Written to --out: table.md, figure.png, results.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import torch
+from attention_peers import PEERS
+from attention_report import draw, exponents, tables
+from torch import Tensor, nn
+
+from attnlab.attention import VARIANTS, MixerShape, build_mixer, find_variant
+from attnlab.errors import UserError
+from attnlab.machine import facts
+from attnlab.training.memory import measured
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of those compared: how to build it, and the powers of T it promises in time and memory."""
+
+    name: str
+    build: Callable[[MixerShape], nn.Module]
+    time: float | None
+    memory: float | None
+    peer: bool = False
+
+
+@dataclass
+class Cell:
+    """One side at one length: a sample of both passes for each round, and the peak of both together."""
+
+    side: Side
+    length: int
+    skipped: str = ""
+    """Why there is nothing here."""
+    megabytes: float = 0.0
+    forward: list[float] = field(default_factory=list)
+    backward: list[float] = field(default_factory=list)
+
+    @property
+    def samples(self) -> list[float]:
+        return [a + b for a, b in zip(self.forward, self.backward, strict=True)]
+
+    @property
+    def seconds(self) -> float:
+        return statistics.median(self.samples)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a cell may take."""
+
+    seconds: float
+    """For all its rounds together; a cell whose single pass would take longer is skipped."""
+    megabytes: float
+
+
+class Layer:
+    """A side built for a length, with an input and a gradient for its output."""
+
+    def __init__(self, side: Side, shape: MixerShape) -> None:
+        torch.manual_seed(0)
+        self.mixer = side.build(shape)
+        self.x = torch.randn(1, shape.context, shape.width, requires_grad=True)  # (B, T, C)
+        self.gradient = torch.randn(1, shape.context, shape.width)
+
+    def run(self) -> tuple[float, float]:
+        """CPU seconds of a forward and of a backward pass."""
+        start = time.process_time()
+        y: Tensor = self.mixer(self.x)
+        middle = time.process_time()
+        y.backward(self.gradient)
+        end = time.process_time()
+        self.mixer.zero_grad()
+        self.x.grad = None
+        return middle - start, end - middle
+
+
+def scout(side: Side, lengths: Sequence[int], shape: MixerShape, budget: Budget) -> list[tuple[Cell, Layer | None]]:
+    """Measure the memory of a side at each length, and leave out those that would burst the budget.
+
+    What a length will take is foreseen from the one before and the promised powers of T.
+    """
+    found: list[tuple[Cell, Layer | None]] = []
+    seconds = megabytes = 0.0
+    for before, length in zip([lengths[0], *lengths], lengths, strict=False):
+        growth = length / before
+        seconds *= growth ** (2 if side.time is None else side.time)
+        megabytes *= growth ** (2 if side.memory is None else side.memory)
+        if seconds > budget.seconds:
+            found.append((Cell(side, length, f"would take about {seconds:.0f} s a pass"), None))
+        elif megabytes > budget.megabytes:
+            found.append((Cell(side, length, f"would need about {megabytes / 1000:.1f} GB"), None))
+        else:
+            layer = Layer(side, replace(shape, context=length))
+            with measured("cpu") as peak:
+                seconds = sum(layer.run())
+            megabytes = peak.bytes / 1e6
+            found.append((Cell(side, length, megabytes=megabytes), layer))
+    return found
+
+
+def measure(
+    sides: Sequence[Side], lengths: Sequence[int], shape: MixerShape, repeats: int, budget: Budget
+) -> list[Cell]:
+    """Every side at every length, in rounds."""
+    found: list[tuple[Cell, Layer | None]] = []
+    for side in sides:
+        _say(f"{side.name}: memory")
+        found += scout(side, lengths, shape, budget)
+    for cell, layer in found:
+        if layer is None:
+            _say(f"{cell.side.name} at T = {cell.length}: skipped, {cell.skipped}")
+    running = [(cell, layer) for cell, layer in found if layer is not None]
+    running.sort(key=lambda pair: pair[0].length)  # stable: at each length the sides follow each other
+    for n in range(repeats):
+        _say(f"round {n + 1} of {repeats}")
+        for cell, layer in running:
+            if n and sum(cell.samples) + cell.seconds > budget.seconds:
+                continue
+            forward, backward = layer.run()
+            cell.forward.append(forward)
+            cell.backward.append(backward)
+    return [cell for cell, _ in found]
+
+
+def as_dict(cell: Cell) -> dict[str, object]:
+    told: dict[str, object] = {"side": cell.side.name, "length": cell.length}
+    if cell.skipped:
+        return told | {"skipped": cell.skipped}
+    passes = {"forward": cell.forward, "backward": cell.backward}
+    medians = {f"{name}_median": statistics.median(samples) for name, samples in passes.items()}
+    return told | {"megabytes": cell.megabytes} | medians | passes
+
+
+def write(cells: Sequence[Cell], shape: MixerShape, repeats: int, folder: Path) -> None:
+    """The table, the figure and all numbers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    text = tables(cells)
+    print(text)
+    (folder / "table.md").write_text(text, encoding="utf-8")
+    draw(cells, folder / "figure.png")
+    results = {
+        "shape": {"batch": 1, "width": shape.width, "heads": shape.heads, "causal": True},
+        "threads": 1,
+        "clock": "CPU seconds of the process",
+        "repeats": repeats,
+        "cpu": facts.cpu_name(),
+        "versions": facts.versions(),
+        "exponents": exponents(cells),
+        "cells": [as_dict(cell) for cell in cells],
+    }
+    (folder / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
+    _say(f"written: {folder}/table.md, figure.png, results.json")
+
+
+def sides_of(names: str) -> list[Side]:
+    """The peers, then the variants asked for."""
+    chosen = list(VARIANTS) if names == "all" else names.split(",")
+    found = [find_variant(name) for name in chosen]
+    peers = [Side(name, build, time=2, memory=memory, peer=True) for name, (build, memory) in PEERS.items()]
+    return peers + [Side(v.name, _builder(v.name), v.time, v.memory) for v in found]
+
+
+def _builder(name: str) -> Callable[[MixerShape], nn.Module]:
+    return lambda shape: build_mixer(name, shape)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _lengths(text: str) -> list[int]:
+    found = sorted({int(part) for part in text.split(",")})
+    if found[0] < 1:
+        raise ValueError
+    return found
+
+
+def options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--lengths", type=_lengths, default="128,256,512,1024,2048,4096", help="tokens, with commas")
+    parser.add_argument("--variants", default="all", help="names or paths of .py files, with commas")
+    parser.add_argument("--repeats", type=int, default=5, help="rounds")
+    parser.add_argument("--seconds", type=float, default=15.0, help="budget of a cell, all rounds together")
+    parser.add_argument("--megabytes", type=float, default=6000.0, help="budget of a cell's memory")
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--heads", type=int, default=8)
+    parser.add_argument("--out", type=Path, default=Path("runs/attention-cost"), help="folder to write to")
+    return parser
+
+
+def main() -> None:
+    asked = options().parse_args()
+    torch.set_num_threads(1)
+    try:
+        shape = MixerShape(asked.width, asked.heads, context=max(asked.lengths))
+        if asked.repeats < 1:
+            raise UserError(f"--repeats is {asked.repeats}: give at least 1.")
+        budget = Budget(asked.seconds, asked.megabytes)
+        cells = measure(sides_of(asked.variants), asked.lengths, shape, asked.repeats, budget)
+    except UserError as error:
+        _say(f"error: {error}")
+        sys.exit(error.exit_code)
+    write(cells, shape, asked.repeats, asked.out)
+
+
+if __name__ == "__main__":
+    main()
