@@ -4,27 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.config import load
+from attnlab.compare.config import CompareConfig
+from attnlab.config import Section, load
 from attnlab.jobs import demo
 from attnlab.jobs.kinds import config_of
 
 RECIPES = Path(__file__).parent.parent / "recipes"
-COMMANDS = {"knowledge-pretrain": "pretrain", "knowledge-finetune": "finetune", "sentiment": "classify"}
+COMMANDS = {"knowledge-pretrain": "pretrain", "knowledge-finetune": "finetune", "sentiment": "classify",
+            "compare": "compare", "ablate": "compare"}  # fmt: skip
 
 
-def kind_of(recipe: Path) -> str:
-    return next(kind for stem, kind in COMMANDS.items() if recipe.stem.startswith(stem))
+def config_for(recipe: Path) -> type[Section]:
+    kind = next(kind for stem, kind in COMMANDS.items() if recipe.stem.startswith(stem))
+    return CompareConfig if kind == "compare" else config_of(kind)
 
 
 @pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_a_recipe_is_valid_and_says_what_to_expect(recipe: Path) -> None:
-    load(config_of(kind_of(recipe)), recipe, {})
+    load(config_for(recipe), recipe, {})
     assert "# Expect" in recipe.read_text() and "Cost:" in recipe.read_text()
     assert f"`{recipe.name}`" in (RECIPES / "README.md").read_text()
 
 
 def test_the_demo_is_made_of_these_recipes() -> None:
-    read = {path.stem: load(config_of(kind_of(path)), path, {}) for path in RECIPES.glob("*.yaml")}
+    read = {path.stem: load(config_for(path), path, {}) for path in RECIPES.glob("*.yaml")}
     assert demo.pretraining(0) == read["knowledge-pretrain"]
     tuned = demo.fine_tuning(Path("x"), False, 0)
     assert tuned.model_copy(update={"start": read["knowledge-finetune"].start}) == read["knowledge-finetune"]

@@ -26,6 +26,16 @@ def test_a_label_says_what_varies() -> None:
     assert labels(attention=" vanilla , vanilla") == ["vanilla"]
 
 
+def test_a_change_stands_beside_the_model_as_it_is_and_touches_nothing_else() -> None:
+    config = check(CompareConfig, {"compare": {"changes": "norm=rmsnorm, qk-norm=true"}})
+    rows = [flat(language_config(config, cell, 100).model_dump()) for cell in list(cells(config))[:3]]
+    assert labels(changes="norm=rmsnorm,qk-norm=true") == ["as it is", "norm=rmsnorm", "qk-norm=true"]
+    differing = [{name: row[name] for name in row if row[name] != rows[0][name]} for row in rows[1:]]
+    assert differing == [{"model.norm": "rmsnorm"}, {"model.qk_norm": True}]
+    with pytest.raises(UserError, match="'rmsnorm' is no change"):
+        check(CompareConfig, {"compare": {"changes": "rmsnorm"}})
+
+
 def test_two_files_of_one_name_are_two_variants() -> None:
     rows = variants(check(CompareConfig, {"compare": {"attention": "a/mine.py,b/mine.py"}}))
     assert len({row.label for row in rows}) == len({row.folder for row in rows}) == 2

@@ -51,7 +51,7 @@ def test_a_model_takes_a_file_for_a_name(
         "--width", 16, "--device", "cpu", "--precision", "fp32", "--run", "run", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "attention: my_idea.py" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
+    assert "my_idea.py\n" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
 
 
 def without_numbers(text: str) -> str:

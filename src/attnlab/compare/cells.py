@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class Variant:
     folder: str
     attention: str
     positions: str
+    change: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,17 @@ class Cell:
 
 
 def variants(config: CompareConfig) -> list[Variant]:
-    """Every attention with every kind of positions; a label says only what varies."""
+    """Every attention with every kind of positions and every change; a label says only what varies."""
     attentions, positions = split_list(config.compare.attention), split_list(config.compare.positions)
+    changes = ["", *split_list(config.compare.changes)]
     rows: list[Variant] = []
-    for attention in attentions:
-        for place in positions:
-            short = Path(attention).stem if attention.endswith(".py") else attention
-            parts = [short] * (len(attentions) > 1 or len(positions) == 1) + [place] * (len(positions) > 1)
-            label = _unlike(" + ".join(parts), [row.label for row in rows])
-            folder = _unlike(re.sub(r"[^\w.-]+", "-", label), [row.folder for row in rows])
-            rows.append(Variant(label, folder, attention, place))
+    for attention, place, change in product(attentions, positions, changes):
+        short = Path(attention).stem if attention.endswith(".py") else attention
+        parts = [short] * (len(attentions) > 1 or len(positions) == len(changes) == 1)
+        parts += [place] * (len(positions) > 1) + [change or "as it is"] * (len(changes) > 1)
+        label = _unlike(" + ".join(parts), [row.label for row in rows])
+        folder = _unlike(re.sub(r"[^\w.-]+", "-", label), [row.folder for row in rows])
+        rows.append(Variant(label, folder, attention, place, change))
     return rows
 
 
@@ -72,6 +75,9 @@ def language_config(config: CompareConfig, cell: Cell, steps: int) -> LanguageCo
     """The configuration of one run: all that the comparison was told, and what makes this cell."""
     shared: dict[str, Any] = config.model_dump(exclude={"compare", "budget"})
     shared["model"] |= {"attention": cell.variant.attention, "positions": cell.variant.positions}
+    if cell.variant.change:
+        name, _, value = cell.variant.change.partition("=")
+        shared["model"][name.strip().replace("-", "_")] = value.strip()
     every = f"{max(1, steps // config.budget.evaluations)} steps"
     shared["training"] = {
         "steps": steps, "seed": cell.seed, "evaluate_every": every, "save_every": every,

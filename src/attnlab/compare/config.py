@@ -27,7 +27,17 @@ class VariantsSection(Section):
     positions: str = option(
         "preset", "Positions, separated by commas: none, learned, sinusoidal, rotary, alibi, preset (the preset's)."
     )
+    changes: str = option("", "The model as it is and with one change each, separated by commas: norm=layernorm, ...")
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
+
+    @field_validator("changes", mode="before")
+    @classmethod
+    def _changes(cls, value: Any) -> str:
+        parts = split_list(value)
+        for part in parts:
+            if "=" not in part:
+                raise ValueError(f"{part!r} is no change: write 'norm=layernorm'")
+        return ",".join(dict.fromkeys(parts))
 
     @field_validator("attention", "positions", mode="before")
     @classmethod

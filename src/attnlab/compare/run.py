@@ -66,6 +66,7 @@ def _check(config: CompareConfig) -> None:
         find_variant(variant.attention)
         if variant.positions != "preset":
             check_positions(variant.positions)
+        language_config(config, Cell(variant, 0), steps=1)  # refuses a change of something that is not there
     first = language_config(config, next(cells(config)), steps=1)
     stream = LanguageJob(first).read()
     first.model.shape(len(stream.vocabulary)).mixer()
