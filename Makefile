@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/attnlab demo
 
 test: $(VENV)/.dev
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

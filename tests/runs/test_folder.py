@@ -92,6 +92,13 @@ def test_metrics_can_be_read_while_they_are_written_and_after_a_crash(tmp_path: 
     assert path.read_text() == json.dumps({"step": 1, "loss": 2.0}) + "\n"
 
 
+def test_a_value_that_is_not_finite_is_null(tmp_path: Path) -> None:
+    writer = MetricsWriter(tmp_path / "metrics.jsonl")
+    writer.write(step=1, loss=float("nan"), norm=float("inf"), rate=0.5)
+    writer.close()
+    assert (tmp_path / "metrics.jsonl").read_text() == '{"step": 1, "loss": null, "norm": null, "rate": 0.5}\n'
+
+
 def test_runs_are_found_summed_up_and_compared(tmp_path: Path) -> None:
     one, two = make(tmp_path / "one", lr=0.1, model={"width": 8}), make(tmp_path / "two", lr=0.1, model={"width": 16})
     two.set_status("failed", "the loss is nan")

@@ -110,8 +110,10 @@ class Batches:
         self.data, self.plan, self.accumulate = data, plan, accumulate
 
     def steps_in(self, epoch: int) -> int:
-        """Optimizer steps in an epoch: with a budget of tokens it varies a little."""
-        return -(-len(self.plan.epoch(epoch)) // self.accumulate)
+        """Optimizer steps in an epoch: always the same with a fixed count, a little different with a budget."""
+        size = self.plan.size
+        batches = -(-len(self.plan.lengths) // size) if size else len(self.plan.epoch(epoch))
+        return -(-batches // self.accumulate)
 
     def collate(self, indices: Sequence[int], epoch: int) -> Batch:
         inputs = self.data.collate(indices, epoch)

@@ -7,6 +7,7 @@ the file back to what its checkpoint knew, so that no step stands in it twice.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,7 @@ class MetricsWriter:
         self._file = path.open("a", encoding="utf-8")
 
     def write(self, **values: Any) -> None:
-        self._file.write(json.dumps(values) + "\n")
+        self._file.write(json.dumps({name: _plain(value) for name, value in values.items()}) + "\n")
         self._file.flush()
 
     def position(self) -> int:
@@ -29,6 +30,11 @@ class MetricsWriter:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN and no infinity: null stands for them."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def cut_back(path: Path, position: int) -> None:
@@ -54,5 +60,5 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
 def series(path: Path, split: str, name: str) -> tuple[list[int], list[float]]:
     """The steps and values of one metric of one split, for a curve."""
     points = [(line["step"], line[name]) for line in read_metrics(path)
-              if line.get("split") == split and name in line]  # fmt: skip
+              if line.get("split") == split and line.get(name) is not None]  # fmt: skip
     return [step for step, _ in points], [float(value) for _, value in points]

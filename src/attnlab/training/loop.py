@@ -235,7 +235,10 @@ class Trainer:
             "optimizer": optimizer_tensors(model, self._inner_optimizer()),
             "random": generators,
         }
-        self.checkpoints.save(self.state.step, tensors, {"training": self.state.to_dict(), "random": plain})
+        state = {"training": self.state.to_dict(), "random": plain}
+        if self.accelerator.scaler is not None:  # fp16's loss scaling adapts as it goes
+            state["scaler"] = self.accelerator.scaler.state_dict()
+        self.checkpoints.save(self.state.step, tensors, state)
 
     def restore(self) -> bool:
         """Take up the newest good checkpoint; False if there is none."""
@@ -246,6 +249,8 @@ class Trainer:
         load_weights(model, found.tensors["model"])
         load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
         load_random(found.tensors["random"], found.state["random"])
+        if self.accelerator.scaler is not None:
+            self.accelerator.scaler.load_state_dict(found.state["scaler"])
         self.state = TrainState(**found.state["training"])
         return True
 
