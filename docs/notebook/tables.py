@@ -75,6 +75,7 @@ TABLES = {
         lambda: quality("attention"), lambda: cost("attention"), lambda: quality("masks"), lambda: cost("masks"),
     ],
     "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
+    "modern-shape.md": [lambda: quality("modern")],
 }  # fmt: skip
 
 if __name__ == "__main__":
