@@ -4,8 +4,8 @@
     python benchmarks/attention.py --variants linear,mine.py --lengths 128,512,2048 --repeats 9
 
 One causal layer on one sequence, in one process and one thread. A round runs every side once at every length,
-so that a slow spell of the machine meets all of them; medians are over rounds, and a ratio is the median of
-the rounds' ratios. Times are CPU seconds: waiting for a busy core is not counted.
+every second one backwards, so that a slow spell of the machine meets all of them; medians are over rounds, and a
+ratio is the median of the rounds' ratios. Times are CPU seconds: waiting for a busy core is not counted.
 
 Written to --out: table.md, figure.png, results.json.
 """
@@ -14,54 +14,22 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from attention_cells import Cell, Side, from_json, to_json
 from attention_peers import PEERS
 from attention_report import draw, exponents, tables
-from torch import Tensor, nn
+from torch import Tensor
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer, find_variant
 from attnlab.errors import UserError
 from attnlab.machine import facts
 from attnlab.training.memory import measured
-
-
-@dataclass(frozen=True)
-class Side:
-    """One of those compared: how to build it, and the powers of T it promises in time and memory."""
-
-    name: str
-    build: Callable[[MixerShape], nn.Module]
-    time: float | None
-    memory: float | None
-    peer: bool = False
-
-
-@dataclass
-class Cell:
-    """One side at one length: a sample of both passes for each round, and the peak of both together."""
-
-    side: Side
-    length: int
-    skipped: str = ""
-    """Why there is nothing here."""
-    megabytes: float = 0.0
-    forward: list[float] = field(default_factory=list)
-    backward: list[float] = field(default_factory=list)
-
-    @property
-    def samples(self) -> list[float]:
-        return [a + b for a, b in zip(self.forward, self.backward, strict=True)]
-
-    @property
-    def seconds(self) -> float:
-        return statistics.median(self.samples)
 
 
 @dataclass(frozen=True)
@@ -78,7 +46,7 @@ class Layer:
 
     def __init__(self, side: Side, shape: MixerShape) -> None:
         torch.manual_seed(0)
-        self.mixer = side.build(shape)
+        self.mixer = PEERS[side.name][0](shape) if side.peer else build_mixer(side.name, shape)
         self.x = torch.randn(1, shape.context, shape.width, requires_grad=True)  # (B, T, C)
         self.gradient = torch.randn(1, shape.context, shape.width)
 
@@ -133,7 +101,7 @@ def measure(
     running.sort(key=lambda pair: pair[0].length)  # stable: at each length the sides follow each other
     for n in range(repeats):
         _say(f"round {n + 1} of {repeats}")
-        for cell, layer in running:
+        for cell, layer in running if n % 2 == 0 else reversed(running):
             if n and sum(cell.samples) + cell.seconds > budget.seconds:
                 continue
             forward, backward = layer.run()
@@ -142,18 +110,11 @@ def measure(
     return [cell for cell, _ in found]
 
 
-def as_dict(cell: Cell) -> dict[str, object]:
-    told: dict[str, object] = {"side": cell.side.name, "length": cell.length}
-    if cell.skipped:
-        return told | {"skipped": cell.skipped}
-    passes = {"forward": cell.forward, "backward": cell.backward}
-    medians = {f"{name}_median": statistics.median(samples) for name, samples in passes.items()}
-    return told | {"megabytes": cell.megabytes} | medians | passes
-
-
 def write(cells: Sequence[Cell], shape: MixerShape, repeats: int, folder: Path) -> None:
     """The table, the figure and all numbers."""
     folder.mkdir(parents=True, exist_ok=True)
+    sides = to_json(cells)
+    cells = from_json(sides)  # as rounded there: the file gives the same table again
     text = tables(cells)
     print(text)
     (folder / "table.md").write_text(text, encoding="utf-8")
@@ -166,9 +127,9 @@ def write(cells: Sequence[Cell], shape: MixerShape, repeats: int, folder: Path) 
         "cpu": facts.cpu_name(),
         "versions": facts.versions(),
         "exponents": exponents(cells),
-        "cells": [as_dict(cell) for cell in cells],
+        "sides": sides,
     }
-    (folder / "results.json").write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
+    (folder / "results.json").write_text(json.dumps(results, ensure_ascii=False) + "\n", encoding="utf-8")
     _say(f"written: {folder}/table.md, figure.png, results.json")
 
 
@@ -176,12 +137,8 @@ def sides_of(names: str) -> list[Side]:
     """The peers, then the variants asked for."""
     chosen = list(VARIANTS) if names == "all" else names.split(",")
     found = [find_variant(name) for name in chosen]
-    peers = [Side(name, build, time=2, memory=memory, peer=True) for name, (build, memory) in PEERS.items()]
-    return peers + [Side(v.name, _builder(v.name), v.time, v.memory) for v in found]
-
-
-def _builder(name: str) -> Callable[[MixerShape], nn.Module]:
-    return lambda shape: build_mixer(name, shape)
+    peers = [Side(name, time=2, memory=memory, peer=True) for name, (_, memory) in PEERS.items()]
+    return peers + [Side(v.name, v.time, v.memory) for v in found]
 
 
 def _say(text: str) -> None:

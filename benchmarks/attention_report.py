@@ -5,19 +5,19 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from attention_cells import Cell
+from PIL import Image
 
 from attnlab.attention.cost import exponent
 from attnlab.report.figures import COLOURS, STYLE, plt
 
-if TYPE_CHECKING:
-    from attention import Cell
-
 FITTED = 4
 """Over how many of the longest lengths the powers are fitted: at the short ones the overhead of calls shows."""
 
-Rows = dict[str, list["Cell"]]
-Value = Callable[["Cell"], float]
+Rows = dict[str, list[Cell]]
+Value = Callable[[Cell], float]
 
 
 def exponents(cells: Sequence[Cell]) -> dict[str, dict[str, Any]]:
@@ -143,6 +143,8 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         places[0].legend(fontsize=8, loc="upper left")
         figure.savefig(path, dpi=100)
         plt.close(figure)
+    # Few colours are in it: a palette makes the file a third as large.
+    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
 
 
 def _looks(rows: Rows) -> dict[str, dict[str, Any]]:

@@ -6,8 +6,9 @@
 # the Hugging Face format will do: `MODEL=path/to/roberta-base`.
 #
 # Data: SST-2 from `ATTNLAB_DATA/sst2` (`train.tsv`, `dev.tsv` and, if there is one, `test.tsv`), or else the lab's own
-# 600 sentences. Full size: 10 epochs for three optimizers, then a search; minutes with the lab's sentences, hours
-# with SST-2 on a CPU. With `ATTNLAB_QUICK=1` everything runs in seconds on a few sentences and shows only that it runs.
+# 600 sentences. Full size: 10 epochs for each of three optimizers, then a search over eight settings; about half an
+# hour of one core with the lab's sentences, nine hours with SST-2. With `ATTNLAB_QUICK=1` everything runs in seconds on
+# a few sentences and shows only that it runs.
 #
 # The questions are answered in [docs/answers](../../docs/answers/attention-and-transformers.md#3-1).
 
