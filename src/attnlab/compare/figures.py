@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from attnlab.compare.results import Curve, Row
+from attnlab.jobs.language import perplexity
 from attnlab.report.figures import COLOURS, STYLE
 from attnlab.stats import Mean
 
@@ -27,6 +27,7 @@ def endings(rows: Sequence[Row]) -> Any:
     """Validation loss of every variant: the mean with its interval, and each run."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
+        shown: list[float] = []
         for place, row in enumerate(rows):
             colour = ALARM if row.sees_future else COLOURS[0]
             mean = row.mean("dev_loss")
@@ -34,8 +35,12 @@ def endings(rows: Sequence[Row]) -> Any:
                       markersize=9)  # fmt: skip
             axes.errorbar(mean.mean, place, xerr=mean.half_width, fmt="o", color=colour, capsize=4, markersize=6,
                           markerfacecolor="white" if row.sees_future else colour)  # fmt: skip
+            shown += mean.values
+            shown += () if row.sees_future or mean.interval is None else mean.interval
         axes.set_yticks(range(len(rows)), [_marked(row) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
+        room = 0.05 * (max(shown) - min(shown)) + 0.001
+        axes.set_xlim(min(shown) - room, max(shown) + room)  # the spread of a leak must not squeeze the others
         axes.grid(axis="y", visible=False)
         axes.set(title="Validation loss", xlabel="nats a token")
         return figure
@@ -78,21 +83,24 @@ def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, styl
 
 
 def futures(rows: Sequence[Row]) -> Any:
-    """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them is a leak."""
+    """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them, one a run, is a leak."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(rows)))
         for place, row in enumerate(rows):
-            usual, honest = (_perplexities(row, name) for name in ("sample_loss", "prefix_loss"))
             colour = ALARM if row.sees_future else COLOURS[0]
-            axes.plot([usual[0], honest[0]], [place, place], color=colour, linewidth=2)
-            for (mean, errors), mark, fill in ((honest, "D", colour), (usual, "o", "white")):
-                axes.errorbar(mean, place, xerr=errors, fmt=mark, color=colour, markerfacecolor=fill, capsize=3)
+            pairs = [tuple(map(perplexity, pair)) for pair in _pairs(row)]
+            for n, pair in enumerate(pairs):
+                height = place + 0.16 * (n - (len(pairs) - 1) / 2)
+                axes.plot(pair, [height, height], color=colour, linewidth=1, alpha=0.7)
+                axes.plot(pair[1], height, "D", color=colour, markersize=6.5)
+                axes.plot(pair[0], height, "o", color=colour, markersize=4, markerfacecolor="white")
         for mark, fill, name in (("o", "white", "one pass over the block, as usual"),
                                  ("D", INK, "prefix by prefix, the future hidden")):  # fmt: skip
-            axes.plot([], [], mark, color=INK, markerfacecolor=fill, label=name)
+            axes.plot([], [], mark, color=INK, markerfacecolor=fill, markersize=4.5, label=name)
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
         axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
@@ -101,14 +109,10 @@ def futures(rows: Sequence[Row]) -> Any:
         return figure
 
 
-def _perplexities(row: Row, name: str) -> tuple[float, Any]:
-    """exp of the mean loss, and how far its interval reaches to either side."""
-    mean = row.mean(name)
-    middle = math.exp(mean.mean)
-    if mean.interval is None:
-        return middle, None
-    low, high = (math.exp(end) for end in mean.interval)
-    return middle, [[middle - low], [high - middle]]
+def _pairs(row: Row) -> list[tuple[float, float]]:
+    """The loss in one pass and prefix by prefix, for each seed."""
+    usual, honest = row.by_seed("sample_loss"), row.by_seed("prefix_loss")
+    return [(usual[seed], honest[seed]) for seed in usual]
 
 
 def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
