@@ -58,21 +58,27 @@ def paths(rows: Sequence[Row]) -> Any:
         _lines(panels[0], rows, styles, lambda curve: curve.steps)
         _lines(panels[1], rows, styles, lambda curve: curve.seconds)
         panels[0].set(title="by steps", xlabel="step", ylabel="validation loss, nats a token")
-        panels[1].set(title="by time", xlabel="seconds in training steps")
+        panels[1].set(title="by time", xlabel="seconds of training, by its measured pace")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center")
         return figure
 
 
 def _lines(axes: Any, rows: Sequence[Row], styles: Any, across: Callable[[Curve], Sequence[float]]) -> None:
-    shown: list[float] = []
+    shown: list[Mean] = []
     for row in rows:
         name = f"{row.label} (sees the future)" if row.sees_future else row.label
         _band(axes, across(row.curve), row.curve.losses, name, styles[row.label])
-        shown += [mean.mean for mean in row.curve.losses[1:]] or [mean.mean for mean in row.curve.losses]
-    if shown:  # the first steps of all variants are alike and would squeeze the rest
-        room = 0.06 * (max(shown) - min(shown)) + 0.01
-        axes.set_ylim(min(shown) - room, max(shown) + room)
+        shown += row.curve.losses[1:] or row.curve.losses  # the first steps are alike and would squeeze the rest
+    _show(axes, shown)
+
+
+def _show(axes: Any, means: Sequence[Mean]) -> None:
+    """Make room for the means; one wide band must not squeeze all lines."""
+    values = [mean.mean for mean in means]
+    if values:
+        room = 0.06 * (max(values) - min(values)) + 0.01
+        axes.set_ylim(min(values) - room, max(values) + room)
 
 
 def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, style: dict[str, Any]) -> None:
@@ -121,6 +127,7 @@ def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
     bin_size = max(1, max(tested) // 20)
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2))
+        shown: list[Mean] = []
         for n, row in enumerate(rows):
             reached = [length for length in tested if row.at_length(length).count]
             means = [row.at_length(length) for length in reached]
@@ -132,6 +139,8 @@ def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
             if reached:
                 middles, binned = _bins(row.by_position(reached[-1]), bin_size)
                 _band(panels[1], middles, binned, row.label, styles[row.label])
+                shown += binned
+        _show(panels[1], shown)
         panels[0].set(title="by length of the test blocks", xlabel="tokens a block", ylabel="loss, nats a token")
         panels[0].set_xticks(list(tested))
         panels[1].set(title="by position in the longest block", xlabel=f"position (means of {bin_size})")
