@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from attnlab.compare.results import Curve, Row
 from attnlab.jobs.language import perplexity
@@ -104,8 +104,9 @@ def futures(rows: Sequence[Row]) -> Any:
                                  ("D", INK, "prefix by prefix, the future hidden")):  # fmt: skip
             axes.plot([], [], mark, color=INK, markerfacecolor=fill, markersize=4.5, label=name)
         axes.set_xscale("log")
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))
-        axes.xaxis.set_major_formatter(ScalarFormatter())
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if high < 30 * low else (1,)))
+        axes.xaxis.set_major_formatter("{x:,g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
