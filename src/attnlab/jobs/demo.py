@@ -20,14 +20,14 @@ from attnlab.jobs.kinds import KINDS, config_of
 from attnlab.runs import is_run, read_status
 
 SHAPE = {"preset": "modern", "layers": 3, "heads": 4, "width": 128, "context": 64}
-WORLD = {"people": 400, "places": 60}
+WORLD = {"people": 300, "places": 60}
 
 
 def pretraining(seed: int) -> PretrainConfig:
     return check(PretrainConfig, {
         "data": {"tokens": "words"}, "world": WORLD, "model": SHAPE, "objective": {"name": "causal"},
         "optimizer": {"name": "muon", "lr": 2e-3, "matrix_lr": 0.02, "weight_decay": 0.01},
-        "batch": {"size": 64}, "training": {"epochs": 20, "seed": seed, "save_every": "5 epochs"},
+        "batch": {"size": 64}, "training": {"epochs": 24, "seed": seed, "save_every": "6 epochs"},
     })  # fmt: skip
 
 
