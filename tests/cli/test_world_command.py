@@ -29,3 +29,18 @@ def test_an_impossible_world_is_one_sentence_and_writes_nothing(tmp_path: Path) 
     assert done.stderr.count("\n") == 1
     assert "paraphrases = 9" in done.stderr
     assert not (tmp_path / "w").exists()
+
+
+def test_the_help_shows_the_defaults_of_the_world() -> None:
+    """They are written in the help by hand, so that help need not load the world."""
+    import typer
+
+    from attnlab.cli import app
+    from attnlab.data.world import WorldSpec
+
+    command = typer.main.get_command(app).commands["world"]  # type: ignore[attr-defined]
+    shown = {option.name: option.show_default for option in command.params if isinstance(option.show_default, str)}
+    for name, text in shown.items():
+        default = getattr(WorldSpec(), name)
+        assert text == ("shuffled" if default is True else str(default)), name
+    assert len(shown) == 11

@@ -157,6 +157,7 @@ def test_nothing_is_written_when_nothing_can_run(small: Small, tmp_path: Path) -
     wrong = (
         (small(compare={"attention": "vanila"}), "did you mean 'vanilla'"),
         (small(compare={"positions": "absolute"}), "unknown positions"),
+        (small(batch={"size": "auto"}), "a batch of its own"),
         (small(model={"heads": 3}), "cannot be split into 3 heads"),
         (small(model={"context": 4096}), "a block needs"),
         (small(data={"corpus": "nowhere.txt"}), "does not exist"),

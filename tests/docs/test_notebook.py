@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook"
-PAGES = ("attention-comparison.md", "positions.md")
+PAGES = ("attention-comparison.md", "positions.md", "modern-shape.md")
 
 
 def _tables() -> ModuleType:

@@ -3,68 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from attnlab import console
-from attnlab.data.world import SPLITS, World, WorldSpec
-from attnlab.data.world_files import check_folder, write_world
+
+if TYPE_CHECKING:
+    from attnlab.data.world import World
 
 _SIZE, _TEXT, _SPLIT = "Size of the world", "How the corpus tells it", "Who is asked about"
-_DEFAULT = WorldSpec()
 
 
 def world(
     out: Annotated[Path, typer.Option(help="Folder to write to: new or empty.")],
-    people: Annotated[int, typer.Option(help="Number of people.", rich_help_panel=_SIZE)] = _DEFAULT.people,
-    places: Annotated[int, typer.Option(help="Number of birthplaces.", rich_help_panel=_SIZE)] = _DEFAULT.places,
+    people: Annotated[
+        int | None, typer.Option(help="Number of people.", rich_help_panel=_SIZE, show_default="5000")
+    ] = None,
+    places: Annotated[
+        int | None, typer.Option(help="Number of birthplaces.", rich_help_panel=_SIZE, show_default="100")
+    ] = None,
     skew: Annotated[
-        float,
-        typer.Option(help="Place number k has weight 1/k^skew; 0 is uniform.", rich_help_panel=_SIZE),
-    ] = _DEFAULT.skew,
-    seed: Annotated[int, typer.Option(help="Decides everything drawn.", rich_help_panel=_SIZE)] = _DEFAULT.seed,
-    documents: Annotated[int, typer.Option(help="Documents a person.", rich_help_panel=_TEXT)] = _DEFAULT.documents,
+        float | None,
+        typer.Option(
+            help="Place number k has weight 1/k^skew; 0 is uniform.", rich_help_panel=_SIZE, show_default="0.5"
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Decides everything drawn.", rich_help_panel=_SIZE, show_default="0")
+    ] = None,
+    documents: Annotated[
+        int | None, typer.Option(help="Documents a person.", rich_help_panel=_TEXT, show_default="4")
+    ] = None,
     sentences: Annotated[
-        int,
-        typer.Option(help="Sentences a document, one of them on the birthplace.", rich_help_panel=_TEXT),
-    ] = _DEFAULT.sentences,
+        int | None,
+        typer.Option(
+            help="Sentences a document, one of them on the birthplace.", rich_help_panel=_TEXT, show_default="2"
+        ),
+    ] = None,
     paraphrases: Annotated[
-        int,
-        typer.Option(help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT),
-    ] = _DEFAULT.paraphrases,
+        int | None,
+        typer.Option(
+            help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT, show_default="4"
+        ),
+    ] = None,
     shuffled: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--shuffled/--in-order",
             help="Sentences in random order, or birthplace first.",
             rich_help_panel=_TEXT,
+            show_default="shuffled",
         ),
-    ] = _DEFAULT.shuffled,
+    ] = None,
     train: Annotated[
-        float, typer.Option(help="Share of people in fine-tuning questions.", rich_help_panel=_SPLIT)
-    ] = _DEFAULT.train,
+        float | None,
+        typer.Option(help="Share of people in fine-tuning questions.", rich_help_panel=_SPLIT, show_default="0.5"),
+    ] = None,
     dev: Annotated[
-        float, typer.Option(help="Share of people in dev questions.", rich_help_panel=_SPLIT)
-    ] = _DEFAULT.dev,
+        float | None,
+        typer.Option(help="Share of people in dev questions.", rich_help_panel=_SPLIT, show_default="0.25"),
+    ] = None,
     test: Annotated[
-        float, typer.Option(help="Share of people in test questions.", rich_help_panel=_SPLIT)
-    ] = _DEFAULT.test,
+        float | None,
+        typer.Option(help="Share of people in test questions.", rich_help_panel=_SPLIT, show_default="0.25"),
+    ] = None,
 ) -> None:
     """Make a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
-    spec = WorldSpec(
-        people=people,
-        places=places,
-        skew=skew,
-        documents=documents,
-        sentences=sentences,
-        paraphrases=paraphrases,
-        shuffled=shuffled,
-        train=train,
-        dev=dev,
-        test=test,
-        seed=seed,
-    )
+    given = {name: value for name, value in locals().items() if name != "out" and value is not None}
+
+    from attnlab.data.world import World, WorldSpec
+    from attnlab.data.world_files import check_folder, write_world
+
+    spec = WorldSpec(**given)
     check_folder(out)
     made = World(spec)
     write_world(made, out)
@@ -72,6 +83,8 @@ def world(
 
 
 def _report(made: World, out: Path) -> None:
+    from attnlab.data.world import SPLITS
+
     spec = made.spec
     place, share = made.most_common_place()
     size = (out / "corpus.txt").stat().st_size

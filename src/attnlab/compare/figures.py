@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from attnlab.compare.results import Curve, Row
+from attnlab.jobs.language import perplexity
 from attnlab.report.figures import COLOURS, STYLE
 from attnlab.stats import Mean
 
@@ -27,6 +27,7 @@ def endings(rows: Sequence[Row]) -> Any:
     """Validation loss of every variant: the mean with its interval, and each run."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
+        shown: list[float] = []
         for place, row in enumerate(rows):
             colour = ALARM if row.sees_future else COLOURS[0]
             mean = row.mean("dev_loss")
@@ -34,8 +35,12 @@ def endings(rows: Sequence[Row]) -> Any:
                       markersize=9)  # fmt: skip
             axes.errorbar(mean.mean, place, xerr=mean.half_width, fmt="o", color=colour, capsize=4, markersize=6,
                           markerfacecolor="white" if row.sees_future else colour)  # fmt: skip
+            shown += mean.values
+            shown += () if row.sees_future or mean.interval is None else mean.interval
         axes.set_yticks(range(len(rows)), [_marked(row) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
+        room = 0.05 * (max(shown) - min(shown)) + 0.001
+        axes.set_xlim(min(shown) - room, max(shown) + room)  # the spread of a leak must not squeeze the others
         axes.grid(axis="y", visible=False)
         axes.set(title="Validation loss", xlabel="nats a token")
         return figure
@@ -53,21 +58,27 @@ def paths(rows: Sequence[Row]) -> Any:
         _lines(panels[0], rows, styles, lambda curve: curve.steps)
         _lines(panels[1], rows, styles, lambda curve: curve.seconds)
         panels[0].set(title="by steps", xlabel="step", ylabel="validation loss, nats a token")
-        panels[1].set(title="by time", xlabel="seconds in training steps")
+        panels[1].set(title="by time", xlabel="seconds of training, by its measured pace")
         handles, labels = panels[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside right center")
         return figure
 
 
 def _lines(axes: Any, rows: Sequence[Row], styles: Any, across: Callable[[Curve], Sequence[float]]) -> None:
-    shown: list[float] = []
+    shown: list[Mean] = []
     for row in rows:
         name = f"{row.label} (sees the future)" if row.sees_future else row.label
         _band(axes, across(row.curve), row.curve.losses, name, styles[row.label])
-        shown += [mean.mean for mean in row.curve.losses[1:]] or [mean.mean for mean in row.curve.losses]
-    if shown:  # the first steps of all variants are alike and would squeeze the rest
-        room = 0.06 * (max(shown) - min(shown)) + 0.01
-        axes.set_ylim(min(shown) - room, max(shown) + room)
+        shown += row.curve.losses[1:] or row.curve.losses  # the first steps are alike and would squeeze the rest
+    _show(axes, shown)
+
+
+def _show(axes: Any, means: Sequence[Mean]) -> None:
+    """Make room for the means; one wide band must not squeeze all lines."""
+    values = [mean.mean for mean in means]
+    if values:
+        room = 0.06 * (max(values) - min(values)) + 0.01
+        axes.set_ylim(min(values) - room, max(values) + room)
 
 
 def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, style: dict[str, Any]) -> None:
@@ -78,21 +89,25 @@ def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, styl
 
 
 def futures(rows: Sequence[Row]) -> Any:
-    """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them is a leak."""
+    """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them, one a run, is a leak."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(rows)))
         for place, row in enumerate(rows):
-            usual, honest = (_perplexities(row, name) for name in ("sample_loss", "prefix_loss"))
             colour = ALARM if row.sees_future else COLOURS[0]
-            axes.plot([usual[0], honest[0]], [place, place], color=colour, linewidth=2)
-            for (mean, errors), mark, fill in ((honest, "D", colour), (usual, "o", "white")):
-                axes.errorbar(mean, place, xerr=errors, fmt=mark, color=colour, markerfacecolor=fill, capsize=3)
+            pairs = [tuple(map(perplexity, pair)) for pair in _pairs(row)]
+            for n, pair in enumerate(pairs):
+                height = place + 0.16 * (n - (len(pairs) - 1) / 2)
+                axes.plot(pair, [height, height], color=colour, linewidth=1, alpha=0.7)
+                axes.plot(pair[1], height, "D", color=colour, markersize=6.5)
+                axes.plot(pair[0], height, "o", color=colour, markersize=4, markerfacecolor="white")
         for mark, fill, name in (("o", "white", "one pass over the block, as usual"),
                                  ("D", INK, "prefix by prefix, the future hidden")):  # fmt: skip
-            axes.plot([], [], mark, color=INK, markerfacecolor=fill, label=name)
+            axes.plot([], [], mark, color=INK, markerfacecolor=fill, markersize=4.5, label=name)
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_formatter(ScalarFormatter())
+        low, high = axes.get_xlim()
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if high < 30 * low else (1,)))
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_yticks(range(len(rows)), [row.label for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
@@ -101,14 +116,10 @@ def futures(rows: Sequence[Row]) -> Any:
         return figure
 
 
-def _perplexities(row: Row, name: str) -> tuple[float, Any]:
-    """exp of the mean loss, and how far its interval reaches to either side."""
-    mean = row.mean(name)
-    middle = math.exp(mean.mean)
-    if mean.interval is None:
-        return middle, None
-    low, high = (math.exp(end) for end in mean.interval)
-    return middle, [[middle - low], [high - middle]]
+def _pairs(row: Row) -> list[tuple[float, float]]:
+    """The loss in one pass and prefix by prefix, for each seed."""
+    usual, honest = row.by_seed("sample_loss"), row.by_seed("prefix_loss")
+    return [(usual[seed], honest[seed]) for seed in usual]
 
 
 def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
@@ -117,6 +128,7 @@ def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
     bin_size = max(1, max(tested) // 20)
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2))
+        shown: list[Mean] = []
         for n, row in enumerate(rows):
             reached = [length for length in tested if row.at_length(length).count]
             means = [row.at_length(length) for length in reached]
@@ -128,6 +140,8 @@ def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
             if reached:
                 middles, binned = _bins(row.by_position(reached[-1]), bin_size)
                 _band(panels[1], middles, binned, row.label, styles[row.label])
+                shown += binned
+        _show(panels[1], shown)
         panels[0].set(title="by length of the test blocks", xlabel="tokens a block", ylabel="loss, nats a token")
         panels[0].set_xticks(list(tested))
         panels[1].set(title="by position in the longest block", xlabel=f"position (means of {bin_size})")

@@ -40,7 +40,7 @@ def quality(results: Results, brief: bool = False) -> Table:
     reference = results.reference
     header = ["variant", "training loss", "training perplexity", "validation loss", "validation perplexity",
               f"difference to {reference.label}" if reference else "difference",
-              "honest perplexity (prefix by prefix)"]  # fmt: skip
+              f"honest perplexity (prefix by prefix, {results.config.measures.prefix_blocks} blocks)"]  # fmt: skip
     rows = [_quality_row(row, results, brief) for row in results.ordered]
     return Table(_short(header), [_short(row) for row in rows]) if brief else Table(header, rows)
 

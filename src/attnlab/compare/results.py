@@ -141,21 +141,20 @@ def gather(root: Path, config: CompareConfig) -> Results:
         failures = {int(seed): reason for seed, reason in known.get("failures", {}).items() if int(seed) not in runs}
         rows.append(Row(
             variant, runs, failures, known.get("future"), first.get("parameters", 0), known.get("steps", 0),
-            _curve(list(paths.values())), {seed: _lengths(path) for seed, path in paths.items() if _lengths(path)},
+            _curve(paths, runs), {seed: _lengths(path) for seed, path in paths.items() if _lengths(path)},
         ))  # fmt: skip
     return Results(config, rows, record, data)
 
 
-def _curve(paths: list[Path]) -> Curve:
-    """The evaluations that all seeds have."""
-    seeds = [{line["step"]: line for line in read_metrics(path / "metrics.jsonl") if line["split"] == "dev"}
-             for path in paths]  # fmt: skip
-    steps = sorted(set.intersection(*map(set, seeds))) if seeds else []
-    return Curve(
-        steps,
-        [sum(seed[step]["seconds"] for seed in seeds) / len(seeds) for step in steps],
-        [Mean(tuple(seed[step]["loss"] for seed in seeds)) for step in steps],
-    )
+def _curve(paths: dict[int, Path], runs: dict[int, dict[str, float]]) -> Curve:
+    """The evaluations that all seeds have; seconds follow from the tokens read and the measured pace."""
+    lines = {seed: {line["step"]: line for line in read_metrics(path / "metrics.jsonl") if line["split"] == "dev"}
+             for seed, path in paths.items()}  # fmt: skip
+    steps = sorted(set.intersection(*map(set, lines.values()))) if lines else []
+    seconds = [[line[step]["tokens"] / runs[seed]["tokens_per_second"] for seed, line in lines.items()]
+               for step in steps]  # fmt: skip
+    losses = [Mean(tuple(line[step]["loss"] for line in lines.values())) for step in steps]
+    return Curve(steps, [sum(each) / len(each) for each in seconds], losses)
 
 
 def _lengths(path: Path) -> dict[int, dict[str, Any]]:

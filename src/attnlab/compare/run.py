@@ -62,6 +62,8 @@ def saved_comparison(path: Path) -> CompareConfig:
 
 def _check(config: CompareConfig) -> None:
     """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
+    if config.batch.size == "auto":
+        raise UserError("--batch-size auto would give each variant a batch of its own: name a number.")
     for variant in variants(config):
         find_variant(variant.attention)
         if variant.positions != "preset":

@@ -37,7 +37,8 @@ def perplexity(mean: Mean, brief: bool = False) -> str:
 
 
 def _exp(loss: float) -> str:
-    return f"{math.exp(loss):.3f}" if loss < math.log(1000) else f"{math.exp(min(loss, 700)):.4g}"
+    value = math.exp(min(loss, 700.0))
+    return f"{value:.3f}" if value < 1000 else f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
 
 
 def verdicts(results: Results) -> list[str]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
@@ -25,9 +24,10 @@ from attnlab.jobs.pretrain import mean_loss
 from attnlab.models.gpt import GPT
 from attnlab.models.losses import prefix_losses, token_losses
 from attnlab.objectives import NextToken
-from attnlab.runs import RunFolder, series
+from attnlab.runs import RunFolder
 from attnlab.runs.files import sha256, write_text
 from attnlab.training.estimate import estimate
+from attnlab.training.pace import measure_pace
 from attnlab.training.snapshot import TrainState
 
 AT_ONCE = 8192  # tokens a pass while measuring
@@ -53,9 +53,10 @@ class LanguageJob:
             if config.measures.lengths:
                 found = losses_by_length(model, stream.dev, config.measures.lengths, device)
                 write_text(run.path / LENGTHS_FILE, json.dumps(found))
-            plan = BatchPlan(train.lengths, config.batch.size, config.batch.tokens)  # type: ignore[arg-type]
-            cost = estimate(model, NextToken(), Batches(train, plan, config.batch.accumulate), 1, device)
-            return {**results, "tokens_per_second": _speed(run, state), "step_memory_mib": cost.bytes / 2**20}
+            batches = self.batches(train)
+            pace = measure_pace(model, NextToken(), batches, config)
+            cost = estimate(model, NextToken(), batches, 1, device)
+            return {**results, "tokens_per_second": pace.tokens_a_second, "step_memory_mib": cost.bytes / 2**20}
 
         facts = {
             "source": str(config.data.corpus), "sha256": sha256(Path(str(config.data.corpus))),
@@ -72,6 +73,12 @@ class LanguageJob:
     def length(self) -> int:
         """Tokens of a block, in training and in validation."""
         return self.config.data.train_context or self.config.model.context
+
+    def batches(self, train: Blocks) -> Batches:
+        """The training batches, as the run itself makes them."""
+        batch = self.config.batch
+        plan = BatchPlan(train.lengths, batch.size, batch.tokens, seed=self.config.training.seed)  # type: ignore[arg-type]
+        return Batches(train, plan, batch.accumulate)
 
     def read(self) -> Stream:
         """The text, long enough for everything that will be asked of it."""
@@ -135,9 +142,3 @@ def losses_by_length(model: GPT, dev: Tensor, lengths: list[int], device: str) -
         by_position = losses_by_position(model, Blocks.cut(dev[: end + 1], length), device)
         found[str(length)] = {"loss": float(by_position.mean()), "by_position": by_position.tolist()}
     return found
-
-
-def _speed(run: RunFolder, state: TrainState) -> float:
-    """Tokens a second, the median over the run: a machine that is busy for a moment does not count."""
-    _, rates = series(run.metrics, "train", "tokens_per_second")
-    return median(rates) if rates else state.tokens / max(1e-9, state.seconds)

@@ -1,0 +1,25 @@
+"""How fast a model trains is measured on a copy: the model, and what is random, stay as they were."""
+
+from __future__ import annotations
+
+import torch
+
+from attnlab.config import check
+from attnlab.data.batching import Batches, BatchPlan
+from attnlab.data.stream import Blocks
+from attnlab.jobs.configs import LanguageConfig
+from attnlab.models.gpt import GPT, preset
+from attnlab.objectives import NextToken
+from attnlab.training.pace import TIMED, measure_pace
+
+
+def test_measuring_changes_nothing_and_counts_tokens() -> None:
+    config = check(LanguageConfig, {"machine": {"device": "cpu", "precision": "fp32", "threads": 1}})
+    model = GPT(preset("vanilla", 11, layers=1, heads=2, width=8, context=8))
+    blocks = Blocks.cut(torch.randint(0, 11, (161,)), 8)
+    before, state = [p.clone() for p in model.parameters()], torch.get_rng_state()
+    pace = measure_pace(model, NextToken(), Batches(blocks, BatchPlan(blocks.lengths, size=4)), config)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert pace.tokens == [4 * 8] * TIMED and pace.seconds_a_step > 0
+    assert pace.tokens_a_second > 0
