@@ -143,14 +143,14 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         places[0].legend(fontsize=8, loc="upper left")
         figure.savefig(path, dpi=100)
         plt.close(figure)
-    # Few colours are in it: a palette makes the file a third as large.
-    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+    # Few colours are in it: a palette makes the file a quarter as large.
+    Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def _looks(rows: Rows) -> dict[str, dict[str, Any]]:
     """How the line of each side is drawn."""
     looks: dict[str, dict[str, Any]] = {}
-    colours = iter((*COLOURS[:5], *COLOURS[6:]) * 9)  # without the grey one
+    colours = iter((*COLOURS[:5], COLOURS[7]) * 9)  # grey is taken, and ochre is too near to orange
     grey = "all others, O(T²) in time"
     for name, row in rows.items():
         side = row[0].side
