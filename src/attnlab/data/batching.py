@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -141,9 +141,3 @@ class Batches:
         """A batch of the `count` longest examples (repeated if need be): the worst case for memory."""
         order = np.argsort(-np.asarray(self.plan.lengths), kind="stable")
         return self.collate([int(order[n % len(order)]) for n in range(count)], 0)
-
-
-def describe_first(batch: Batch, count: int = 8) -> dict[str, Any]:
-    """A batch in a few words, for a message."""
-    shown = ", ".join(str(index) for index in batch.indices[:count])
-    return {"examples": batch.examples, "indices": shown + (" ..." if batch.examples > count else "")}
