@@ -29,6 +29,7 @@ from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, Tr
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.corruption import CorpusExamples
 from attnlab.data.sentiment import load_sentiment
+from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.texts import TextExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.data.world import World, WorldSpec
@@ -61,7 +62,7 @@ def world_batches(size: int) -> tuple[Batches, int]:
     vocabulary = Vocabulary.build(texts, "words")
     documents = [vocabulary.encode(text)[:14] for text in texts]
     documents = [document for document in documents if len(document) == 14]
-    examples = CorpusExamples(documents, vocabulary, 64, "causal", seed=0)
+    examples = NextTokenExamples([CorpusExamples(documents, vocabulary, 64, ["causal"], seed=0)], vocabulary.pad)
     return Batches(examples, BatchPlan(examples.lengths, size)), len(vocabulary)
 
 

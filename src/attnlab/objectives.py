@@ -30,15 +30,19 @@ class NextToken:
     """Cross entropy of the next token; targets (B, T) that are IGNORE do not count.
 
     Causal language modelling, span corruption and question answering are all this objective: they
-    differ in what the data asks for, not in how the loss is computed.
+    differ in what the data asks for, not in how the loss is computed. Logits are computed where there is a
+    target: with a large vocabulary and short answers that is a small part of the work.
     """
 
     def weight(self, batch: Batch) -> float:
         return float((batch.inputs["targets"] != IGNORE).sum())
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
-        logits = model(batch.inputs["tokens"])  # (B, T, V)
-        return F.cross_entropy(logits.flatten(0, 1), batch.inputs["targets"].flatten(), ignore_index=IGNORE)
+        tokens, targets = batch.inputs["tokens"], batch.inputs["targets"]
+        wanted = batch.inputs.get("wanted")  # (B, T), where data with few targets says so
+        if wanted is None:
+            return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
+        return F.cross_entropy(model(tokens, wanted=wanted), targets[wanted])  # (N, V), (N,)
 
 
 class Classification:

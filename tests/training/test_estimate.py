@@ -4,6 +4,7 @@ import torch
 
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.corruption import CorpusExamples
+from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, preset
 from attnlab.objectives import NextToken
@@ -14,7 +15,7 @@ from attnlab.training.memory import measured
 def setting() -> tuple[GPT, Batches]:
     vocabulary = Vocabulary.build(["a quick brown fox"], "characters")
     documents = [vocabulary.encode("a quick brown fox") for _ in range(20)]
-    examples = CorpusExamples(documents, vocabulary, 32, "causal", seed=0)
+    examples = NextTokenExamples([CorpusExamples(documents, vocabulary, 32, ["causal"], seed=0)], vocabulary.pad)
     model = GPT(preset("vanilla", len(vocabulary), layers=2, heads=2, width=32, context=32, dropout=0.0))
     return model, Batches(examples, BatchPlan(examples.lengths, size=4))
 

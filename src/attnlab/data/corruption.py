@@ -1,68 +1,132 @@
-"""A corpus as training examples for a causal model: plain next-token prediction, or span corruption.
+"""A corpus as training examples for a causal model: plain next-token prediction, or something hidden to be told.
 
-    causal   document MASK
-    span     prefix MASK suffix MASK span MASK
+    causal     document MASK
+    span       prefix MASK suffix MASK span MASK
+    truncated  the same after a cut at a random length
+    salient    text MASK text MASK text MASK phrase MASK phrase MASK
 
-where `span` was cut out between prefix and suffix (after T5, with a single span): the model is asked to tell
-what is missing, which is the form a question takes later. The draw for an example depends on the seed, the
-epoch and the example's number only, so that an epoch can be entered anywhere.
+In `span`, one span is cut out anywhere (after T5, with a single span); `truncated` is the documents' form of it; in
+`salient`, phrases that one must know are hidden: names, places, numbers. The model is asked to tell what is missing,
+which is the form a question takes later. The draw for an example depends on the seed, the epoch and the example's
+number only, so that an epoch can be entered anywhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
-from torch import Tensor
 
-from attnlab.data.batching import pad
+from attnlab.data.phrases import phrases
+from attnlab.data.sequences import Asked
 from attnlab.data.vocabulary import Vocabulary
-from attnlab.objectives import IGNORE
 
-Draw = Callable[[list[int], np.random.Generator], list[int]]
+Span = tuple[int, int]  # first token, token after the last
+Cut = Callable[["Document", int, np.random.Generator], "Document"]  # what fits into so much room
+Draw = Callable[["Document", np.random.Generator], list[Span]]  # the spans to hide
 
 
-def next_token_tensors(sequences: Sequence[Sequence[int]], padding_id: int) -> dict[str, Tensor]:
-    """Sequences as inputs and the targets one place on; padding is no target."""
-    tokens = pad([sequence[:-1] for sequence in sequences], padding_id)  # (B, T)
-    targets = pad([sequence[1:] for sequence in sequences], IGNORE)
-    return {"tokens": tokens, "targets": targets, "padding": targets != IGNORE}
+@dataclass(frozen=True)
+class Document:
+    """Tokens, and where the phrases worth hiding stand in them."""
+
+    tokens: list[int]
+    phrases: list[Span]
+
+    def part(self, start: int, length: int) -> Document:
+        end = start + length
+        inside = [(first - start, last - start) for first, last in self.phrases if first >= start and last <= end]
+        return Document(self.tokens[start:end], inside)
+
+
+def anywhere(document: Document, room: int, generator: np.random.Generator) -> Document:
+    """As much as fits, from a random place on."""
+    return document.part(int(generator.integers(0, max(1, len(document.tokens) - room + 1))), room)
+
+
+def beginning(document: Document, room: int, generator: np.random.Generator) -> Document:
+    """As much as fits, from the start: what comes first says what a document is about."""
+    return document.part(0, room)
+
+
+def random_beginning(document: Document, room: int, generator: np.random.Generator) -> Document:
+    """The first 4 tokens or more, up to 7/8 of the context (the room is 2 less than that)."""
+    return document.part(0, int(generator.integers(4, max(5, (room + 2) * 7 // 8 + 1))))
+
+
+def nothing(document: Document, generator: np.random.Generator) -> list[Span]:
+    return []
+
+
+def one_span(document: Document, generator: np.random.Generator) -> list[Span]:
+    """A span of uniform length up to half of the document, a quarter of it on average, anywhere."""
+    size = len(document.tokens)
+    length = int(generator.integers(1, max(2, size // 2 + 1)))
+    start = int(generator.integers(0, max(1, size - length + 1)))
+    return [(start, start + length)]
+
+
+def telling_phrases(document: Document, generator: np.random.Generator) -> list[Span]:
+    """All phrases worth hiding; a span anywhere when there are none."""
+    return document.phrases or one_span(document, generator)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """How a document becomes an example: what of it is kept, and which spans are hidden."""
+
+    cut: Cut
+    draw: Draw
+    most: Callable[[Document], int]  # spans that may be hidden
+
+    def room(self, document: Document, context: int) -> int:
+        """The most tokens of the document that fit beside the marks; the input is one shorter than the sequence."""
+        return max(1, context - 2 * self.most(document))
+
+    def example(self, document: Document, context: int, mask: int, generator: np.random.Generator) -> Asked:
+        kept = self.cut(document, self.room(document, context), generator)
+        text: list[int] = []
+        hidden: list[int] = []
+        at = 0
+        for start, end in self.draw(kept, generator):
+            text += [*kept.tokens[at:start], mask]
+            hidden += [mask, *kept.tokens[start:end]]
+            at = end
+        text += kept.tokens[at:]
+        return Asked([*text, *hidden, mask], given=len(text) + 1 if hidden else 0)
+
+
+OBJECTIVES = {
+    "causal": Objective(anywhere, nothing, most=lambda document: 0),
+    "span": Objective(anywhere, one_span, most=lambda document: 1),
+    "truncated": Objective(random_beginning, one_span, most=lambda document: 1),
+    "salient": Objective(beginning, telling_phrases, most=lambda document: max(1, len(document.phrases))),
+}
 
 
 class CorpusExamples:
-    """One example a document and epoch; a document longer than the context is entered at a random place."""
+    """One example a document and epoch; of several objectives, each example follows one drawn at random.
+
+    With `spans_only` the loss is on what was hidden, otherwise on every token.
+    """
 
     def __init__(
-        self, documents: Sequence[list[int]], vocabulary: Vocabulary, context: int, objective: str, seed: int
-    ) -> None:
-        self.documents, self.vocabulary, self.context, self.seed = documents, vocabulary, context, seed
-        self.added, self.draw = OBJECTIVES[objective](vocabulary.mask)
-        self.room = context + 1 - self.added  # the input is one shorter than the sequence
-        self.lengths = [min(len(document), self.room) + self.added - 1 for document in documents]
+        self, documents: Sequence[list[int]], vocabulary: Vocabulary, context: int, objectives: Sequence[str],
+        seed: int, spans_only: bool = False,
+    ) -> None:  # fmt: skip
+        self.objectives = [OBJECTIVES[name] for name in objectives]
+        salient = "salient" in objectives
+        self.documents = [Document(each, phrases(vocabulary, each) if salient else []) for each in documents]
+        self.mask, self.context, self.seed, self.spans_only = vocabulary.mask, context, seed, spans_only
+        self.rooms = [max(objective.room(each, context) for objective in self.objectives) for each in self.documents]
+        self.longer = sum(len(each.tokens) > room for each, room in zip(self.documents, self.rooms, strict=True))
+        self.lengths = [len(self.example(index, 0).tokens) - 1 for index in range(len(self.documents))]
 
-    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
-        return next_token_tensors([self.example(index, epoch) for index in indices], self.vocabulary.pad)
-
-    def example(self, index: int, epoch: int) -> list[int]:
+    def example(self, index: int, epoch: int) -> Asked:
         generator = np.random.default_rng([self.seed, epoch, index])
-        document = self.documents[index]
-        start = int(generator.integers(0, max(1, len(document) - self.room + 1)))
-        return self.draw(document[start : start + self.room], generator)
-
-
-def _causal(mask: int) -> tuple[int, Draw]:
-    return 1, lambda document, generator: [*document, mask]
-
-
-def _span(mask: int) -> tuple[int, Draw]:
-    def draw(document: list[int], generator: np.random.Generator) -> list[int]:
-        # Uniform up to half of the document: a quarter of it on average.
-        length = int(generator.integers(1, max(2, len(document) // 2 + 1)))
-        start = int(generator.integers(0, max(1, len(document) - length + 1)))
-        span = document[start : start + length]
-        return [*document[:start], mask, *document[start + length :], mask, *span, mask]
-
-    return 3, draw
-
-
-OBJECTIVES: dict[str, Callable[[int], tuple[int, Draw]]] = {"causal": _causal, "span": _span}
+        objective = self.objectives[0]
+        if len(self.objectives) > 1:
+            objective = self.objectives[int(generator.integers(len(self.objectives)))]
+        asked = objective.example(self.documents[index], self.context, self.mask, generator)
+        return asked if self.spans_only else Asked(asked.tokens)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-import torch
-from torch import Tensor
-
-from attnlab.data.corruption import next_token_tensors
+from attnlab.data.lines import read_lines
+from attnlab.data.sequences import Asked
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
-from attnlab.objectives import IGNORE
 
 
 class QuestionExamples:
     """One example a pair of question and answer."""
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], vocabulary: Vocabulary, context: int) -> None:
+    def __init__(
+        self, pairs: Sequence[tuple[str, str]], vocabulary: Vocabulary, context: int, file: str | None = None
+    ) -> None:
         mask = vocabulary.mask
-        self.pad = vocabulary.pad
         self.prompts = [[*vocabulary.encode(question), mask] for question, _ in pairs]
         self.sequences = [[*prompt, *vocabulary.encode(answer), mask]
                           for prompt, (_, answer) in zip(self.prompts, pairs, strict=True)]  # fmt: skip
@@ -26,13 +25,17 @@ class QuestionExamples:
         for (question, answer), length in zip(pairs, self.lengths, strict=True):
             if length > context:
                 raise UserError(
-                    f"{question!r} with its answer {answer!r} is {length} tokens long, more than the context "
-                    f"of {context}: shorten it or train with --context {length}."
+                    f"{_place(file, question, answer)}{question!r} with its answer {answer!r} is {length} tokens long, "
+                    f"more than the context of {context}: shorten it or train with --context {length}."
                 )
 
-    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
-        inputs = next_token_tensors([self.sequences[index] for index in indices], self.pad)
-        starts = torch.tensor([len(self.prompts[index]) - 1 for index in indices])
-        before = torch.arange(inputs["tokens"].size(1)) < starts[:, None]  # (B, T): still in the question
-        inputs["targets"] = inputs["targets"].masked_fill(before, IGNORE)
-        return inputs
+    def example(self, index: int, epoch: int) -> Asked:
+        return Asked(self.sequences[index], given=len(self.prompts[index]))
+
+
+def _place(file: str | None, question: str, answer: str) -> str:
+    """Where the pair stands in its file, for a message."""
+    if file is None:
+        return ""
+    pair = f"{question}\t{answer}"
+    return f"{file}, line {next(number for number, line in read_lines(Path(file)) if line == pair)}: "

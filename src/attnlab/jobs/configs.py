@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from attnlab.config import (
     BatchSection,
@@ -18,6 +18,7 @@ from attnlab.config import (
     option,
     split_list,
 )
+from attnlab.errors import unknown
 
 if TYPE_CHECKING:
     from attnlab.data.world import World
@@ -109,12 +110,47 @@ class CorpusSection(Section):
     corpus: FilePath = option(None, "Text file, one document a line; without it, a synthetic world.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
     dev_share: float = option(0.0, "Share of documents kept aside to measure the loss on.", ge=0, lt=1)
+    questions: FilePath = option(
+        None, "Questions and answers to mix in, tab-separated: answering is learnt with reading."
+    )
+    world_questions: bool = option(False, "Mix in the training questions of the synthetic world.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by; needs --questions.")
+
+
+OBJECTIVES = ("span", "truncated", "salient", "causal")
 
 
 class ObjectiveSection(Section):
     topic: ClassVar[str] = "Objective"
 
-    name: Literal["span", "causal"] = option("span", "span (corrupted spans) or causal (next token).", "--objective")
+    name: str = option(
+        "span",
+        "span (a span hidden anywhere), truncated (the same after a random cut, as in the course), salient (names, "
+        "places and numbers hidden) or causal (next token); several by commas: each example draws one.",
+        "--objective",
+    )
+    hidden_only: bool = option(False, "Take the loss on what was hidden only, not on every token.")
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> str:
+        names = split_list(value)
+        for name in names:
+            if name not in OBJECTIVES:
+                raise ValueError(unknown("objective", name, OBJECTIVES))
+        if not names:
+            raise ValueError("give at least one objective")
+        return ",".join(names)
+
+    @model_validator(mode="after")
+    def _something_hidden(self) -> ObjectiveSection:
+        if self.hidden_only and "causal" in self.names:
+            raise ValueError("hidden_only needs an objective that hides something: causal does not")
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        return split_list(self.name)
 
 
 class PretrainConfig(JobConfig):

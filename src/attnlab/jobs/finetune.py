@@ -6,12 +6,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from attnlab.config import Section, check
 from attnlab.data.corpus import read_corpus
 from attnlab.data.pairs import Pair, read_pairs
 from attnlab.data.questions import QuestionExamples
+from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
 from attnlab.jobs.configs import FinetuneConfig, WorldSection
@@ -25,6 +24,7 @@ from attnlab.jobs.knowledge import (
     model_files,
     most_common,
     score,
+    share_right,
 )
 from attnlab.models.gpt import GPT
 from attnlab.objectives import NextToken
@@ -44,15 +44,12 @@ class FinetuneJob:
         pairs, facts = self._read()
         model, vocabulary = self._model(pairs)
         context = model.shape.context
-        examples = {split: QuestionExamples(part, vocabulary, context) for split, part in pairs.items()}
+        examples = {
+            split: QuestionExamples(part, vocabulary, context, getattr(self.config.data, split))
+            for split, part in pairs.items()
+        }
         baseline = most_common(pairs["train"])
         facts |= {"questions": {split: len(part) for split, part in pairs.items()}, "most_common": baseline}
-
-        def evaluate(trained: nn.Module) -> dict[str, float]:
-            inner = trained if isinstance(trained, GPT) else trained.module
-            assert isinstance(inner, GPT)
-            said = answer(inner, vocabulary, [question for question, _ in pairs["dev"]])
-            return {"accuracy": score([text for text, _ in said], pairs["dev"])}
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             if "dev" in pairs:
@@ -61,7 +58,8 @@ class FinetuneJob:
 
         has_dev = "dev" in pairs
         return Parts(
-            model, NextToken(), examples["train"], evaluate if has_dev else None,
+            model, NextToken(), NextTokenExamples([examples["train"]], vocabulary.pad),
+            share_right(vocabulary, pairs["dev"]) if has_dev else None,
             Metric("accuracy", "higher") if has_dev else None,
             files=model_files(self.config.model, vocabulary),
             facts=facts, finish=finish,

@@ -18,6 +18,7 @@ from attnlab.models.generate import Answer, generate
 from attnlab.models.gpt import GPT
 from attnlab.runs import read_config, read_record
 from attnlab.training.checkpoints import Checkpoints, Damaged, load_weights
+from attnlab.training.loop import Evaluate
 
 LONGEST_ANSWER = 40  # tokens: no place's name is longer, in words or in characters
 QUESTIONS_AT_ONCE = 256
@@ -91,6 +92,18 @@ def score(predicted: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:
     """The share of questions answered to the letter."""
     right = sum(said == expected for said, (_, expected) in zip(predicted, pairs, strict=True))
     return right / max(1, len(pairs))
+
+
+def share_right(vocabulary: Vocabulary, pairs: Sequence[tuple[str, str]]) -> Evaluate:
+    """Measure while training: the share of these questions the model answers right."""
+
+    def evaluate(trained: nn.Module) -> dict[str, float]:
+        model = trained if isinstance(trained, GPT) else trained.module
+        assert isinstance(model, GPT)
+        said = answer(model, vocabulary, [question for question, _ in pairs])
+        return {"accuracy": score([text for text, _ in said], pairs)}
+
+    return evaluate
 
 
 def most_common(train: Sequence[tuple[str, str]]) -> str:

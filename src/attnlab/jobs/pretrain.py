@@ -12,10 +12,14 @@ from torch import nn
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.corpus import read_corpus
 from attnlab.data.corruption import CorpusExamples
+from attnlab.data.pairs import Pair, read_pairs
+from attnlab.data.questions import QuestionExamples
+from attnlab.data.sequences import NextTokenExamples, Source
 from attnlab.data.vocabulary import Vocabulary
+from attnlab.errors import UserError
 from attnlab.jobs.configs import PretrainConfig
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import data_facts, make_gpt, model_files
+from attnlab.jobs.knowledge import data_facts, make_gpt, model_files, share_right
 from attnlab.objectives import NextToken
 from attnlab.runs.files import sha256
 from attnlab.training.loop import Evaluate, Metric
@@ -29,21 +33,25 @@ class PretrainJob:
 
     def build(self, device: str) -> Parts:
         config = self.config
-        documents, questions, facts = self._read()
-        vocabulary = Vocabulary.build([*documents, *questions], config.data.tokens)
+        documents, known, facts = self._read()
+        pairs = self._questions(facts)
+        questions = [text for pair in pairs.get("train", []) for text in pair]
+        vocabulary = Vocabulary.build([*documents, *known, *questions], config.data.tokens)
         model = make_gpt(config.model, vocabulary)
         train, dev = _split([vocabulary.encode(text) for text in documents], config)
-        examples = self._examples(train, vocabulary)
+        corpus = self._corpus(train, vocabulary)
         facts |= {"documents": len(train), "tokens": sum(map(len, train)), "vocabulary": len(vocabulary)}
-        longer = sum(len(document) > examples.room for document in train)
-        if longer:
+        if corpus.longer:
             facts["changes"] = [
-                f"{longer} of {len(train)} documents are longer than the context of {config.model.context}: "
-                "each epoch sees a random part of them."
+                f"{corpus.longer} of {len(train)} documents are longer than the context of {config.model.context}: "
+                "an epoch sees a part of them."
             ]
-        evaluate = self._evaluate(dev, vocabulary, device) if dev else None
+        sources: list[Source] = [corpus]
+        if pairs:
+            sources.append(QuestionExamples(pairs["train"], vocabulary, config.model.context, config.data.questions))
+        evaluate, metric = self._watch(dev, pairs, vocabulary, device)
         return Parts(
-            model, NextToken(), examples, evaluate, Metric("loss", "lower") if dev else None,
+            model, NextToken(), NextTokenExamples(sources, vocabulary.pad), evaluate, metric,
             files=model_files(config.model, vocabulary), facts=facts,
         )  # fmt: skip
 
@@ -57,14 +65,41 @@ class PretrainJob:
         path = Path(self.config.data.corpus)
         return read_corpus(path), ["Where was born?"], data_facts(source=str(path), sha256=sha256(path))
 
-    def _examples(self, documents: list[list[int]], vocabulary: Vocabulary) -> CorpusExamples:
-        config = self.config
-        return CorpusExamples(documents, vocabulary, config.model.context, config.objective.name, config.training.seed)
+    def _questions(self, facts: dict[str, Any]) -> dict[str, list[Pair]]:
+        """Questions to mix in, and those to watch, by split; none unless asked for."""
+        data = self.config.data
+        if data.world_questions:
+            if data.corpus is not None or data.questions is not None:
+                raise UserError("--world-questions are about the synthetic world: leave out --corpus and --questions.")
+            world = self.config.world.world()
+            return {split: world.questions(split) for split in ("train", "dev")}
+        if data.questions is None:
+            if data.dev is not None:
+                raise UserError("--dev needs --questions: without questions to learn from, none can be answered.")
+            return {}
+        files = {"train": data.questions, "dev": data.dev}
+        facts |= {
+            f"{split}_sha256": sha256(Path(path)) for split, path in files.items() if path and Path(path).is_file()
+        }
+        return {split: read_pairs(Path(path)) for split, path in files.items() if path}
 
-    def _evaluate(self, documents: list[list[int]], vocabulary: Vocabulary, device: str) -> Evaluate:
-        """The loss on documents kept aside, with the same spans every time."""
-        examples = self._examples(documents, vocabulary)
-        return mean_loss(Batches(examples, BatchPlan(examples.lengths)), device)
+    def _corpus(self, documents: list[list[int]], vocabulary: Vocabulary) -> CorpusExamples:
+        config = self.config
+        return CorpusExamples(
+            documents, vocabulary, config.model.context, config.objective.names, config.training.seed,
+            config.objective.hidden_only,
+        )  # fmt: skip
+
+    def _watch(
+        self, documents: list[list[int]], pairs: dict[str, list[Pair]], vocabulary: Vocabulary, device: str
+    ) -> tuple[Evaluate | None, Metric | None]:
+        """What is measured while training: answers to questions, else the loss on documents kept aside, or nothing."""
+        if "dev" in pairs:
+            return share_right(vocabulary, pairs["dev"]), Metric("accuracy", "higher")
+        if not documents:
+            return None, None
+        examples = NextTokenExamples([self._corpus(documents, vocabulary)], vocabulary.pad)  # the same spans every time
+        return mean_loss(Batches(examples, BatchPlan(examples.lengths)), device), Metric("loss", "lower")
 
 
 def mean_loss(batches: Batches, device: str) -> Evaluate:

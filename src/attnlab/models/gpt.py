@@ -126,8 +126,17 @@ class GPT(nn.Module):
         if shape.tied:
             self.head.weight = self.tokens.weight
 
-    def forward(self, tokens: Tensor, padding: Tensor | None = None, cache: list[Cache] | None = None) -> Tensor:
-        """`padding` (B, T) is True for real tokens, which come first; `cache` as `new_cache` makes it."""
+    def forward(
+        self,
+        tokens: Tensor,
+        padding: Tensor | None = None,
+        cache: list[Cache] | None = None,
+        wanted: Tensor | None = None,
+    ) -> Tensor:
+        """`padding` (B, T) is True for real tokens, which come first; `cache` as `new_cache` makes it.
+
+        `wanted` (B, T) says where logits are asked for: they come as (N, V), and the others are never computed.
+        """
         caches: list[Cache | None] = [*cache] if cache is not None else [None] * len(self.blocks)
         if caches and caches[0] is not None:
             at = caches[0].positions(tokens)
@@ -137,7 +146,7 @@ class GPT(nn.Module):
         x = self.dropout(self.positions(self.tokens(tokens), at))  # (B, T, C)
         for block, memory in zip(self.blocks, caches, strict=True):
             x = block(x, padding, memory)
-        return self.head(self.norm(x))
+        return self.head(self.norm(x if wanted is None else x[wanted]))
 
     def new_cache(self) -> list[Cache]:
         """An empty memory for decoding, one part a layer."""
