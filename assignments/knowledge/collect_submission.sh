@@ -11,7 +11,7 @@ vanilla.finetune.params vanilla.pretrain.dev.predictions vanilla.pretrain.test.p
 synthesizer.finetune.params synthesizer.pretrain.dev.predictions synthesizer.pretrain.test.predictions
 "
 missing=
-for file in $files; do
+for file in src/run.py $files; do
   [ -s "$file" ] || missing="$missing${missing:+, }$file"
 done
 if [ -n "$missing" ]; then

@@ -38,12 +38,12 @@ def load_params(path: Path, model: GPT, itos: Mapping[int, str], corpus: str) ->
                 f"{path} has {name} {there} and this command asks for {name} {here}: "
                 "give the parameters file of such a model, or ask for what the file has."
             )
-    there, here = description["characters"], [itos[n] for n in range(len(itos))]
-    if there != here:
-        only = sorted(set(there) ^ set(here))
+    then, now = description["characters"], [itos[n] for n in range(len(itos))]
+    if then != now:
+        only = sorted(set(then) ^ set(now))
         raise UserError(
-            f"{path} was trained with another vocabulary than that of {corpus} ({len(there)} characters there, "
-            f"{len(here)} here; {only[0]!r} is in one of them only): give the text it was pretrained on."
+            f"{path} was trained with another vocabulary than that of {corpus} ({len(then)} characters there, "
+            f"{len(now)} here; {only[0]!r} is in one of them only): give the text it was pretrained on."
         )
     try:
         load_weights(model.lab, tensors)

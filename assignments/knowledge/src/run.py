@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
@@ -58,18 +59,21 @@ def make_parser(function: str) -> Parser:
         parser.add_argument("--reading_params_path", type=Path, metavar="FILE",
                             help="pretrained parameters to begin with; without them, no pretraining")  # fmt: skip
     if training:
-        parser.add_argument("--epochs", type=_positive, help="fewer than the assignment's, to try it out")
-        parser.add_argument("--seed", type=int, default=0, help="of everything random (0)")
+        parser.add_argument("--epochs", type=_whole(1), help="fewer than the assignment's, to try it out")
+        parser.add_argument("--seed", type=_whole(0), default=0, help="of everything random (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (auto)")
     for name, default in (("layers", 4), ("heads", 8), ("width", 256)):
-        parser.add_argument(f"--{name}", type=_positive, default=default, help=f"of the model ({default})")
+        parser.add_argument(f"--{name}", type=_whole(1), default=default, help=f"of the model ({default})")
     return parser
 
 
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, not {text!r}")
-    return int(text)
+def _whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {text!r}")
+        return int(text)
+
+    return parse
 
 
 def option_names() -> set[str]:
@@ -112,7 +116,6 @@ def finetune(args: argparse.Namespace) -> None:
     corpus = read_characters(args)
     path, start = args.finetune_corpus_path, args.reading_params_path
     names = NameDataset(corpus, read_text(path), str(path))
-    note_unknown(corpus, path, [text for pair in names.pairs for text in pair])
     model = make_model(args, corpus)
     if start is not None:
         load_params(start, model, corpus.itos, str(args.pretrain_corpus_path))
@@ -125,7 +128,8 @@ def finetune(args: argparse.Namespace) -> None:
         ),
         label=f"finetune {args.variant}", hint=f"{FASTER}, then attnlab finetune --from its run.",
         facts={"questions": len(names), "corpus_sha256": sha256(args.pretrain_corpus_path),
-               "questions_sha256": sha256(path), "start": "nothing" if start is None else sha256(start)},
+               "questions_sha256": sha256(path), "start": "nothing" if start is None else sha256(start),
+               "changes": unknown_characters(corpus, path, [text for pair in names.pairs for text in pair])},
     ).train()  # fmt: skip
 
 
@@ -135,7 +139,8 @@ def evaluate(args: argparse.Namespace) -> None:
     questions = read_questions(path).questions
     for (number, _), question in zip(read_lines(path), questions, strict=True):
         must_fit(str(path), number, len(question) + MARKS, CONTEXT, "the question and an answer")
-    note_unknown(corpus, path, questions)
+    for note in unknown_characters(corpus, path, questions):
+        console.warn(note)
     model = make_model(args, corpus)
     load_params(args.reading_params_path, model, corpus.itos, str(args.pretrain_corpus_path))
     model.lab.to(resolve_device(args.device))
@@ -159,10 +164,10 @@ def make_model(args: argparse.Namespace, corpus: CharCorruptionDataset) -> GPT:
     )  # fmt: skip
 
 
-def note_unknown(corpus: CharCorruptionDataset, path: Path, texts: list[str]) -> None:
-    found = corpus.unknown_characters(texts)
-    if found:
-        console.warn(f"{path} has characters the pretraining text has not, read as unknown: {''.join(found)}")
+def unknown_characters(corpus: CharCorruptionDataset, path: Path, texts: list[str]) -> list[str]:
+    """A note on the characters the model cannot tell apart, if there are any."""
+    found = "".join(corpus.unknown_characters(texts))
+    return [f"{path} has characters the pretraining text has not, read as unknown: {found}"] if found else []
 
 
 if __name__ == "__main__":

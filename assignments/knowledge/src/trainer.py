@@ -114,7 +114,7 @@ class _Job:
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
-        self.examples = Examples(trainer.train_dataset, trainer.config.seed)  # type: ignore[arg-type]
+        self.examples = Examples(trainer.train_dataset, trainer.config.seed)
         self.config = trainer.config.job(len(self.examples.lengths), trainer.train_dataset.block_size - 1)
         self.hint = trainer.hint
 
