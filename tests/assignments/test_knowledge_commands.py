@@ -119,9 +119,9 @@ def test_it_learns_what_it_is_taught(knowledge: Load, place: Path, capsys: pytes
     config = trainer.TrainerConfig(max_epochs=200, batch_size=4, learning_rate=1e-2, ckpt_path="m.params", device="cpu")
     trainer.Trainer(gpt, names, None, config).train()
     evaluate = (
-        "evaluate vanilla wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o --reading_params_path m.params"
+        "evaluate vanilla wiki.txt --reading_params_path m.params --eval_corpus_path birth_dev.tsv --outputs_path"
     )
-    call(knowledge, *evaluate.split(), "--layers", "1", "--heads", "2", "--width", "32", small=False)
+    call(knowledge, *evaluate.split(), "o", "--layers", "1", "--heads", "2", "--width", "32", small=False)
     assert capsys.readouterr().out == "Correct: 4.0 out of 4.0: 100.0%\n"
     assert Path("o").read_text().split("\n") == [*(city for _, city in PEOPLE), ""]
 
@@ -229,9 +229,9 @@ WRONG: dict[str, tuple[str, dict[str, bytes], str]] = {
         "none does not exist",
     ),
     "another file": (
-        "evaluate vanilla wiki.txt --reading_params_path birth_dev.tsv --eval_corpus_path birth_dev.tsv --outputs_path o",
+        "evaluate vanilla wiki.txt --reading_params_path wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o",
         {},
-        "birth_dev.tsv is no parameters file",
+        "wiki.txt is no parameters file",
     ),
 }
 

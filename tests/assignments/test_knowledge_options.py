@@ -21,7 +21,9 @@ evaluate vanilla wiki.txt \
         -- reading params path vanilla.finetune.params \
         --eval_corpus_path birth_dev.tsv \
         -- outputs path vanilla.pretrain.dev.predictions
-evaluate vanilla wiki.txt -- reading_params_path vanilla.finetune.params \setminus -- eval corpus path birth test inputs.tsv \
+evaluate vanilla wiki.txt \
+        -- reading_params_path vanilla.finetune.params \setminus \
+        -- eval corpus path birth test inputs.tsv \
         -- outputs path vanilla.pretrain.test.predictions
 """
 PRINTED = r"""
