@@ -27,7 +27,14 @@ def test_cosine_is_the_formula() -> None:
     assert rates(8, name="cosine") == pytest.approx([(1 + math.cos(math.pi * s / 8)) / 2 for s in range(8)])
 
 
-@pytest.mark.parametrize("name", ["constant", "linear", "cosine", "wsd"])
+def test_a_wave_rises_again_and_keeps_its_floor() -> None:
+    values = rates(33, name="wave", wave_steps=8, final=0.1)
+    assert values == pytest.approx([max(0.1, (1 + math.cos(math.pi * s / 8)) / 2) for s in range(33)])
+    assert values[8] == values[24] == 0.1 and values[16] == values[32] == 1.0
+    assert rates(8, name="wave") == rates(8, name="cosine")
+
+
+@pytest.mark.parametrize("name", ["constant", "linear", "cosine", "wsd", "wave"])
 def test_warm_up_by_steps_and_by_ratio_rise_to_the_peak(name: str) -> None:
     by_steps = rates(20, name=name, warmup_steps=4)
     assert by_steps == rates(20, name=name, warmup_ratio=0.2)

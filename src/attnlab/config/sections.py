@@ -78,7 +78,7 @@ OPTIMIZERS = (
     "adamw", "adam", "sgd", "adagrad", "rmsprop", "adadelta", "adamax", "nadam", "radam", "asgd",
     "adafactor", "muon",
 )  # fmt: skip
-SCHEDULES = ("constant", "linear", "cosine", "wsd")
+SCHEDULES = ("constant", "linear", "cosine", "wsd", "wave")
 
 
 class OptimizerSection(Section):
@@ -112,6 +112,7 @@ class ScheduleSection(Section):
     warmup_ratio: float | None = option(None, "Share of all steps over which the rate rises from zero.",
                                         ge=0, lt=1)  # fmt: skip
     decay_ratio: float = option(0.2, "Share of all steps over which 'wsd' decays at the end.", gt=0, le=1)
+    wave_steps: int | None = option(None, "Steps in which 'wave' falls from the peak (default: all of them).", ge=1)
     final: float = option(0.0, "The rate at the end, as a share of the peak.", ge=0, le=1, flag="--final-lr")
 
     @field_validator("name")

@@ -8,12 +8,17 @@ from attnlab.errors import UserError
 
 
 def read_lines(path: Path) -> list[tuple[int, str]]:
+    """All lines of a file that are not blank, each with its number."""
+    return numbered_lines(read_text(path))
+
+
+def numbered_lines(text: str) -> list[tuple[int, str]]:
     """All lines that are not blank, each with its number, counted from 1.
 
     Lines end at a newline (or a Windows carriage return and newline) and nowhere else: the other
     separators of Unicode are characters of the text. Characters are left as they are.
     """
-    lines = [line.removesuffix("\r") for line in read_text(path).split("\n")]
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
     return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 

@@ -23,7 +23,7 @@ class Questions(NamedTuple):
 
 def read_pairs(path: Path) -> list[Pair]:
     """The pairs of a labelled file; every line must have an answer."""
-    return [_pair(path, number, line) for number, line in read_lines(path)]
+    return [split_pair(path, number, line) for number, line in read_lines(path)]
 
 
 def read_questions(path: Path) -> Questions:
@@ -31,7 +31,7 @@ def read_questions(path: Path) -> Questions:
     lines = read_lines(path)
     first = lines[0][0]
     if "\t" in lines[0][1]:
-        pairs = [_pair(path, number, line) for number, line in lines]
+        pairs = [split_pair(path, number, line) for number, line in lines]
         return Questions([pair.question for pair in pairs], [pair.answer for pair in pairs])
     for number, line in lines:
         if "\t" in line:
@@ -42,7 +42,8 @@ def read_questions(path: Path) -> Questions:
     return Questions([line for _, line in lines], None)
 
 
-def _pair(path: Path, number: int, line: str) -> Pair:
+def split_pair(path: Path | str, number: int, line: str) -> Pair:
+    """The question and the answer of a line; `path` and `number` say where it stands."""
     parts = line.split("\t")
     if len(parts) == 1:
         raise UserError(f"{path}, line {number} has no tab: write the question, a tab and the answer.")

@@ -113,7 +113,7 @@ class RunFolder:
         self.write_config(config)
         record = {
             "kind": kind,
-            "command": shlex.join(["attnlab", *sys.argv[1:]]),
+            "command": shlex.join([*_program(), *sys.argv[1:]]),
             "folder": str(Path.cwd()),
             "started": _now(),
             "seed": seed,
@@ -207,6 +207,12 @@ def _alive(status: Mapping[str, Any]) -> bool:
         return abs(process.create_time() - float(status["process_started"])) < 2
     except (psutil.Error, KeyError, ValueError):
         return False
+
+
+def _program() -> list[str]:
+    """How this process was started: the lab's command, or a script of one's own."""
+    script = Path(sys.argv[0])
+    return ["python", str(script)] if script.suffix == ".py" and script.stem != "__main__" else ["attnlab"]
 
 
 def _now() -> str:

@@ -7,8 +7,11 @@ Progress is counted in steps; a warm-up may be given in tokens instead.
     linear     1 - p
     cosine     (1 + cos πp) / 2
     wsd        1, then falling linearly over the last `decay_ratio` (warm-up, stable, decay)
+    wave       (1 + cos πw) / 2, but never below `final`
 
-p runs from 0 at the end of the warm-up to 1 at the last step; all but `constant` end at `final`.
+p runs from 0 at the end of the warm-up to 1 at the last step; `linear`, `cosine` and `wsd` end at `final`.
+w is 1 after `wave_steps` and goes on: the rate rises again and falls again, as minGPT's does in a run that is
+longer than its `final_tokens`.
 """
 
 from __future__ import annotations
@@ -40,11 +43,11 @@ class Schedule:
         if settings.warmup_tokens is not None:
             # Where the warm-up ends in steps is not known in advance: decay runs over the whole length.
             rise = min(1.0, (tokens + 1) / max(1, settings.warmup_tokens))
-            return rise * self._shape(step / max(1, self.steps))
+            return rise * self._shape(step, self.steps)
         warmup = self.warmup_steps
         if step < warmup:
             return (step + 1) / warmup
-        return self._shape((step - warmup) / max(1, self.steps - warmup))
+        return self._shape(step - warmup, self.steps - warmup)
 
     @property
     def warmup_steps(self) -> int:
@@ -52,10 +55,14 @@ class Schedule:
             return round(self.settings.warmup_ratio * self.steps)
         return self.settings.warmup_steps or 0
 
-    def _shape(self, progress: float) -> float:
+    def _shape(self, done: int, length: int) -> float:
+        """The factor when `done` of the `length` steps after the warm-up lie behind."""
         settings = self.settings
         if settings.name == "constant":
             return 1.0
+        if settings.name == "wave":
+            return max(settings.final, SHAPES["cosine"](done / (settings.wave_steps or max(1, length)), 1.0))
+        progress = done / max(1, length)
         # The decay of 'wsd' is a share of the whole run; here progress is counted after the warm-up.
         decay = settings.decay_ratio * self.steps / max(1, self.steps - self.warmup_steps)
         return settings.final + (1.0 - settings.final) * SHAPES[settings.name](min(1.0, progress), decay)

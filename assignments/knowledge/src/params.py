@@ -1,0 +1,62 @@
+"""Parameters files: safetensors, so that loading one can run nothing, with a description of the model inside.
+
+The description says which attention, which size and which characters the weights belong to. A file that does
+not belong to the model at hand is refused in one sentence that names the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from attnlab.errors import UserError
+from attnlab.runs.files import write_bytes
+from attnlab.training.checkpoints import Tensors, load_weights, weights_of
+from model import GPT
+
+KEY = "attnlab knowledge"
+
+
+def save_params(path: Path, model: GPT, itos: Mapping[int, str]) -> None:
+    """Write the file whole or not at all."""
+    description = {"model": model.config.described(), "characters": [itos[n] for n in range(len(itos))]}
+    write_bytes(path, save(weights_of(model.lab), {KEY: json.dumps(description)}))
+
+
+def load_params(path: Path, model: GPT, itos: Mapping[int, str], corpus: str) -> None:
+    """Put the weights of a file into a model of the same kind; `corpus` names the text of its characters."""
+    description, tensors = _read(path)
+    for name, here in model.config.described().items():
+        there = description["model"].get(name)
+        if there != here:
+            raise UserError(
+                f"{path} has {name} {there} and this command asks for {name} {here}: "
+                "give the parameters file of such a model, or ask for what the file has."
+            )
+    then, now = description["characters"], [itos[n] for n in range(len(itos))]
+    if then != now:
+        only = sorted(set(then) ^ set(now))
+        raise UserError(
+            f"{path} was trained with another vocabulary than that of {corpus} ({len(then)} characters there, "
+            f"{len(now)} here; {only[0]!r} is in one of them only): give the text it was pretrained on."
+        )
+    try:
+        load_weights(model.lab, tensors)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}.") from None
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
+    if not path.is_file():
+        raise UserError(f"{path} does not exist or is no file: give one that --writing_params_path has written.")
+    try:
+        with safe_open(path, "pt") as file:
+            description = json.loads((file.metadata() or {})[KEY])
+            return description, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, KeyError, ValueError):
+        raise UserError(f"{path} is no parameters file: give one that --writing_params_path has written.") from None

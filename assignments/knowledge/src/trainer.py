@@ -1,0 +1,203 @@
+"""`Trainer(model, train_dataset, test_dataset, config).train()`: the course's names for the lab's training.
+
+Training goes through a run folder beside the parameters file, `NAME.params.run/`. Whatever happens, the same call
+goes on where the folder's last checkpoint is and ends with the same parameters, to the bit.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from attnlab import console
+from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
+from attnlab.data.batching import Batches, BatchPlan
+from attnlab.errors import UserError
+from attnlab.jobs.configs import JobConfig
+from attnlab.jobs.job import Parts, RunOptions, run_job, saved_config
+from attnlab.jobs.pretrain import mean_loss
+from attnlab.objectives import IGNORE, NextToken
+from attnlab.runs import RunFolder, is_run
+from attnlab.training.estimate import estimate
+from attnlab.training.progress import clock
+from attnlab.training.snapshot import TrainState
+from dataset import CharacterDataset
+from model import GPT
+from params import save_params
+
+
+@dataclass(frozen=True)
+class TrainerConfig:
+    """The settings of a training, by the course's names and with its defaults."""
+
+    max_epochs: int = 10
+    batch_size: int = 64
+    learning_rate: float = 3e-4
+    betas: tuple[float, float] = (0.9, 0.95)
+    grad_norm_clip: float = 1.0
+    weight_decay: float = 0.1
+    lr_decay: bool = False
+    warmup_tokens: float = 375e6
+    final_tokens: float = 260e9
+    ckpt_path: str | Path | None = None
+    """The parameters file; without one, the result is in a new folder in runs/ and in the model."""
+    num_workers: int = 0
+    """Accepted as in the course; batches are made in this process, which is not what takes the time."""
+    seed: int = 0
+    device: str = "auto"
+
+    def job(self, examples: int, length: int) -> JobConfig:
+        """The same in the lab's words, for so many examples of so many positions."""
+        return JobConfig(
+            optimizer=OptimizerSection(
+                lr=self.learning_rate, beta1=self.betas[0], beta2=self.betas[1], clip=self.grad_norm_clip,
+                weight_decay=self.weight_decay,
+            ),
+            schedule=self._schedule(examples, length),
+            batch=BatchSection(size=self.batch_size, by_length=False),
+            training=TrainingSection(epochs=self.max_epochs, seed=self.seed),
+            machine=MachineSection(device=self.device, precision="fp32"),
+        )  # fmt: skip
+
+    def _schedule(self, examples: int, length: int) -> ScheduleSection:
+        """The course counts every position, padding too, so its tokens are steps: all batches have one length.
+
+        The rate is a cosine from the peak to a tenth of it at `final_tokens`. Longer runs follow the cosine on:
+        in 650 epochs of pretraining the rate is high again after 400 and low again after 600.
+        """
+        if not self.lr_decay:
+            return ScheduleSection(name="constant")
+        tokens_a_step = examples * length / -(-examples // self.batch_size)
+        fall = max(1, round((self.final_tokens - self.warmup_tokens) / tokens_a_step))
+        return ScheduleSection(
+            name="wave", wave_steps=fall, warmup_steps=round(self.warmup_tokens / tokens_a_step), final=0.1
+        )
+
+
+class Trainer:
+    """Trains a model. `facts` tell what the data are, so that a training is not continued with others."""
+
+    def __init__(
+        self, model: GPT, train_dataset: CharacterDataset, test_dataset: CharacterDataset | None,
+        config: TrainerConfig, *, label: str = "train", facts: dict[str, Any] | None = None, hint: str = "",
+    ) -> None:  # fmt: skip
+        self.model, self.train_dataset, self.test_dataset, self.config = model, train_dataset, test_dataset, config
+        self.label, self.facts, self.hint = label, facts or {}, hint
+
+    def train(self) -> None:
+        path, job = self.config.ckpt_path, _Job(self)
+        if path is None:
+            run_job(job, RunOptions(label=self.label))
+            return
+        folder = run_folder(Path(path))
+        _clear_unborn(folder)
+        resume = is_run(folder)
+        if resume:
+            job.config, job.hint = _kept(job.config, folder), ""
+        again = shlex.join(["python", *sys.argv])
+        run_job(job, RunOptions(folder, resume=resume, label=self.label, again=again))
+
+
+class _Job:
+    """A training as the lab runs it."""
+
+    kind = "knowledge"
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.trainer = trainer
+        self.examples = Examples(trainer.train_dataset, trainer.config.seed)
+        self.config = trainer.config.job(len(self.examples.lengths), trainer.train_dataset.block_size - 1)
+        self.hint = trainer.hint
+
+    def build(self, device: str) -> Parts:
+        trainer, batch = self.trainer, self.config.batch
+        model, test = trainer.model, trainer.test_dataset
+        size = ", ".join(f"{name} {value}" for name, value in model.config.described().items())
+        if device == "cpu" and self.hint:
+            self._say_how_long()
+        evaluate = None
+        if test is not None:
+            held = Examples(test, trainer.config.seed)
+            evaluate = mean_loss(Batches(held, BatchPlan(held.lengths, int(batch.size or 1))), device)
+        return Parts(
+            model.lab, NextToken(), self.examples, evaluate,
+            facts={"model": size, **trainer.facts}, finish=self._finish,
+        )  # fmt: skip
+
+    def _finish(self, run: RunFolder, state: TrainState) -> dict[str, Any]:
+        path = self.trainer.config.ckpt_path
+        if path is not None:
+            save_params(Path(path), self.trainer.model, self.trainer.train_dataset.itos)
+        return {}
+
+    def _say_how_long(self) -> None:
+        plan = BatchPlan(self.examples.lengths, int(self.config.batch.size or 1), by_length=False)
+        batches = Batches(self.examples, plan)
+        steps = batches.steps_in(0) * int(self.config.training.epochs or 1)
+        cost = estimate(self.trainer.model.lab, NextToken(), batches, steps, "cpu")
+        console.say(
+            f"{self.trainer.label}: {steps:,} steps will take about {clock(cost.seconds)} on this CPU "
+            f"(hours:minutes:seconds, measured on a few of them). {self.hint}"
+        )
+
+
+class Examples:
+    """A dataset of pairs (x, y) as the lab batches it: cut behind the longest example, PAD no target.
+
+    A dataset may draw with `random`: the draws depend on the seed, the epoch and the example only, so that a run
+    can be taken up anywhere.
+    """
+
+    def __init__(self, dataset: CharacterDataset, seed: int) -> None:
+        self.dataset, self.seed = dataset, seed
+        self.lengths = [dataset.block_size - 1] * len(dataset)  # type: ignore[arg-type]
+
+    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
+        before = random.getstate()
+        rows = []
+        for index in indices:
+            random.seed(f"{self.seed} {epoch} {index}")
+            rows.append(self.dataset[index])
+        random.setstate(before)
+        tokens, targets = (torch.stack(part) for part in zip(*rows, strict=True))  # (B, T)
+        pad = self.dataset.stoi[self.dataset.PAD_CHAR]
+        longest = int((tokens != pad).sum(1).max())
+        tokens, targets = tokens[:, :longest], targets[:, :longest]
+        return {"tokens": tokens, "targets": targets.masked_fill(targets == pad, IGNORE), "padding": tokens != pad}
+
+
+def run_folder(params: Path) -> Path:
+    """Where the training of a parameters file lives."""
+    return params.with_name(params.name + ".run")
+
+
+def _clear_unborn(folder: Path) -> None:
+    """Remove a folder whose process was killed before the run had begun: it holds nothing that was trained."""
+    names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
+    if "run.json" not in names and all(n in ("lock", "config.yaml") or n.endswith(".tmp") for n in names):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _kept(asked: JobConfig, folder: Path) -> JobConfig:
+    """The configuration the run was begun with, machine and all; another one is refused."""
+    saved = saved_config(folder, JobConfig)
+    then, now = saved.model_dump(), asked.model_dump()
+    now["machine"] = {name: then["machine"][name] if value == "auto" else value
+                      for name, value in now["machine"].items()}  # fmt: skip
+    for section, values in now.items():
+        for name, value in values.items():
+            if value != then[section][name]:
+                raise UserError(
+                    f"{folder} holds a training with {section}.{name} {then[section][name]}, and this one has {value}: "
+                    "type the command it was begun with, or remove the folder to begin anew."
+                )
+    return saved

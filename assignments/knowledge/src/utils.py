@@ -1,0 +1,47 @@
+"""Counting right answers, and one sentence instead of a traceback for what a user can get wrong."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from attnlab import console
+from attnlab.data.pairs import read_questions
+from attnlab.errors import RunFailed, UserError
+from attnlab.training.stop import Interrupted
+
+
+def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tuple[float, float]:
+    """How many places there are and how many were predicted to the letter; (0, 0) for a file without answers."""
+    questions, answers = read_questions(Path(filepath))
+    if len(predicted_places) != len(questions):
+        raise UserError(
+            f"{filepath} has {len(questions)} questions, and there are {len(predicted_places)} predictions."
+        )
+    if answers is None:
+        return 0.0, 0.0
+    right = sum(said == place for said, place in zip(predicted_places, answers, strict=True))
+    return float(len(answers)), float(right)
+
+
+def verdict(total: float, correct: float) -> str:
+    """The line the course's evaluation prints."""
+    return f"Correct: {correct} out of {total}: {round(100 * correct / total, 2)}%"
+
+
+def one_sentence(main: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
+    """A script's main function whose errors end in one sentence and an exit code."""
+
+    @functools.wraps(main)
+    def wrapped(words: list[str]) -> None:
+        try:
+            main(words)
+        except (UserError, RunFailed) as error:
+            console.fail(str(error))
+            sys.exit(error.exit_code)
+        except Interrupted as interruption:
+            sys.exit(interruption.exit_code)
+
+    return wrapped
