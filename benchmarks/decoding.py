@@ -2,10 +2,11 @@
 
 The model has the shape of the document on pretraining (4 layers, 8 heads, width 256, context 128, characters), trained
 for a few steps on questions so that it ends its answers; or `--run` takes a fine-tuned run. The slow side reads the
-whole sequence again for every token, as the document's own sampling does, but stops where the answer stops, which
-the document's does not.
+whole sequence again for every token and stops where the answer stops; with `--always 32` it makes 32 tokens for every
+question and cuts them afterwards, which is what the document's own evaluation does.
 
     python benchmarks/decoding.py                     # takes the questions of $ATTNLAB_DATA/birthplaces
+    python benchmarks/decoding.py --always 32 --repeats 1
 
 Sides alternate, so that a busy moment of the machine hits both; medians are reported, and both sides' predictions are
 compared.
@@ -64,27 +65,30 @@ def new_model(train: Sequence[Pair], asked: Sequence[Pair], steps: int) -> tuple
 
 
 @torch.no_grad()
-def one_at_a_time(model: GPT, vocabulary: Vocabulary, question: str) -> str:
+def one_at_a_time(model: GPT, vocabulary: Vocabulary, question: str, always: int) -> str:
     """Greedy, without a cache: every token costs a pass over all before it."""
     prompt = prompt_of(vocabulary, question)
     tokens = list(prompt)
-    for _ in range(LONGEST_ANSWER):
+    for _ in range(always or LONGEST_ANSWER):
         if model.longest is not None and len(tokens) > model.longest:
             break
         tokens.append(int(model(torch.tensor([tokens]))[0, -1].argmax()))
-        if tokens[-1] == vocabulary.mask:
-            return vocabulary.decode(tokens[len(prompt) : -1])
-    return vocabulary.decode(tokens[len(prompt) :])
+        if tokens[-1] == vocabulary.mask and not always:
+            break
+    made = tokens[len(prompt) :]
+    return vocabulary.decode(made[: made.index(vocabulary.mask)] if vocabulary.mask in made else made)
 
 
-def compare(model: GPT, vocabulary: Vocabulary, questions: Sequence[str], repeats: int) -> dict[str, float]:
+def compare(
+    model: GPT, vocabulary: Vocabulary, questions: Sequence[str], repeats: int, always: int
+) -> dict[str, float]:
     answer(model, vocabulary, questions[:8])  # warms up
     fast, slow, same = [], [], []
     for _ in range(repeats):
         start = time.perf_counter()
         together = [said.text for said in answer(model, vocabulary, questions)]
         between = time.perf_counter()
-        apart = [one_at_a_time(model, vocabulary, question) for question in questions]
+        apart = [one_at_a_time(model, vocabulary, question, always) for question in questions]
         fast.append(between - start)
         slow.append(time.perf_counter() - between)
         same.append(sum(a == b for a, b in zip(together, apart, strict=True)))
@@ -101,7 +105,8 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="a fine-tuned run, instead of a model made here")
     parser.add_argument("--repeats", type=int, default=3, help="alternations of the two sides")
     parser.add_argument("--questions", type=int, default=500, help="how many to ask")
-    parser.add_argument("--steps", type=int, default=60, help="training steps of the model made here")
+    parser.add_argument("--always", type=int, default=0, help="tokens the slow side makes whatever comes")
+    parser.add_argument("--steps", type=int, default=150, help="training steps of the model made here")
     parser.add_argument("--threads", type=int, default=facts.cores())
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     args = parser.parse_args()
@@ -109,7 +114,8 @@ def main() -> None:
     seed_everything(0)
     train, asked, source = pairs_at_hand()
     model, vocabulary = load_gpt(args.run)[:2] if args.run else new_model(train, asked, args.steps)
-    found = compare(model.eval(), vocabulary, [question for question, _ in asked[: args.questions]], args.repeats)
+    questions = [question for question, _ in asked[: args.questions]]
+    found = compare(model.eval(), vocabulary, questions, args.repeats, args.always)
     print(f"all at once with the cache beside one at a time without ({source}, {args.threads} threads)")
     for name, value in found.items():
         print(f"  {name:<30} {value:,.3f}" if isinstance(value, float) else f"  {name:<30} {value:,}")

@@ -53,7 +53,7 @@ class Background:
 def background(run: Path, corpus: Path | None = None) -> Background:
     """Follow a run back to the pretraining it started from; `corpus` replaces the one on record."""
     notes: list[str] = []
-    stages = _stages(run, notes)
+    stages = _stages(run)
     own = [_questions(stage, notes) for stage in stages]
     fine_tuned = [part.get("train", []) for stage, part in zip(stages, own, strict=True) if _tunes(stage)]
     first = next((stage for stage in stages if not _tunes(stage)), None)
@@ -63,8 +63,9 @@ def background(run: Path, corpus: Path | None = None) -> Background:
             _same(corpus, read_record(first), "sha256", notes)
     elif first is not None:
         reading = _pretraining(first, notes)
-    elif notes:
-        reading = None  # there was pretraining, and it is gone
+    elif (before := _before(stages[-1])) is not None:
+        reading = None
+        notes.append(f"{stages[-1]} started from {before}, which is not there any more: give --corpus to trace.")
     else:
         reading = Reading([])
         notes.append(f"{run} was not pretrained: there is no line it can have an answer from.")
@@ -72,18 +73,18 @@ def background(run: Path, corpus: Path | None = None) -> Background:
     return Background(own[0], [pair for part in fine_tuned for pair in part], reading, world, notes)
 
 
-def _stages(run: Path, notes: list[str]) -> list[Path]:
-    """The run, the run it started from, and so on, as long as weights were taken over."""
+def _stages(run: Path) -> list[Path]:
+    """The run, the run it started from, and so on, as far back as they are there."""
     stages = [run]
-    while True:
-        start = read_config(stages[-1]).get("start") or {}
-        if not start.get("run") or start.get("fresh"):
-            return stages
-        before = Path(start["run"])
-        if not is_run(before):
-            notes.append(f"{stages[-1]} started from {before}, which is not there any more: give --corpus to trace.")
-            return stages
+    while (before := _before(stages[-1])) is not None and is_run(before):
         stages.append(before)
+    return stages
+
+
+def _before(stage: Path) -> Path | None:
+    """The run whose weights this one started from."""
+    start = read_config(stage).get("start") or {}
+    return Path(start["run"]) if start.get("run") and not start.get("fresh") else None
 
 
 def _tunes(stage: Path) -> bool:

@@ -128,7 +128,7 @@ class Abstention:
         return Proportion(self.right, self.answered)
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"accuracy": _number(self.accuracy.share), "interval": list(self.accuracy.interval)}
+        return asdict(self) | {"accuracy": self.accuracy.share, "interval": list(self.accuracy.interval)}
 
 
 def threshold_for(wished: float, confidence: Sequence[float], right: Sequence[bool]) -> float | None:
@@ -137,8 +137,3 @@ def threshold_for(wished: float, confidence: Sequence[float], right: Sequence[bo
     answered, accuracy = coverage(confidence, right)
     enough = [share for share, value in zip(answered, accuracy, strict=True) if value >= wished]
     return float(c[round(enough[-1] * len(c)) - 1]) if enough else None
-
-
-def _number(value: float) -> float | None:
-    """JSON has no NaN."""
-    return None if math.isnan(value) else value

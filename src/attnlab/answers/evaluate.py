@@ -53,7 +53,7 @@ def evaluate_run(run: Path, options: Options) -> Evaluation:
     if options.out is not None:
         check_folder(options.out)
     known = background(run, options.corpus)
-    asked, source = _choose(run, options.questions, known)
+    asked, source, label = _choose(run, options.questions, known)
     check_lengths(asked, vocabulary, model.shape.context, source)
 
     def ask(texts: Sequence[str]) -> list[Said]:
@@ -70,13 +70,13 @@ def evaluate_run(run: Path, options: Options) -> Evaluation:
             "confidence_meaning": MEANING, "strangers_made": made, "notes": notes,
             **results(answered, strangers, dev, known, options.abstain_below, options.target_accuracy),
         }  # fmt: skip
-    return _write(run, options, source, answered, found, notes)
+    return _write(run, options, label, answered, found, notes)
 
 
 def _write(
     run: Path,
     options: Options,
-    source: str,
+    label: str,
     answered: Sequence[Answered],
     found: dict[str, Any] | None,
     notes: list[str],
@@ -84,7 +84,7 @@ def _write(
     text = report.predictions(answered, options.abstain_below)
     folder = options.out
     if folder is None and (found is not None or options.outputs is None):
-        folder = fresh_path(run / "evaluations", Path(source).stem)
+        folder = fresh_path(run / "evaluations", label)
 
     def fill(partial: Path) -> None:
         write_text(partial / "predictions.txt", text)
@@ -101,15 +101,16 @@ def _write(
     return Evaluation(len(answered), place, folder, found, notes)
 
 
-def _choose(run: Path, path: Path | None, known: Background) -> tuple[Questions, str]:
-    """The questions of the file, or the run's own: test if there is one, else dev."""
+def _choose(run: Path, path: Path | None, known: Background) -> tuple[Questions, str, str]:
+    """The questions of the file, or the run's own (test if there is one, else dev); in words, and as a label."""
     if path is not None:
-        return read_questions(path), str(path)
+        return read_questions(path), str(path), path.stem
     for split in ("test", "dev"):
         pairs = known.questions.get(split)
         if pairs:
             texts, answers = (list(part) for part in zip(*pairs, strict=True))
-            return Questions(texts, answers, list(range(1, len(pairs) + 1))), f"the run's {split} questions"
+            numbers = list(range(1, len(pairs) + 1))
+            return Questions(texts, answers, numbers), f"the run's {split} questions", split
     raise UserError(f"{run} has no test or dev questions of its own: give some with --questions.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shutil
@@ -56,7 +57,16 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def write_results(folder: Path, found: Mapping[str, Any]) -> None:
-    write_text(folder / "results.json", json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    write_text(folder / "results.json", json.dumps(_plain(found), indent=1, ensure_ascii=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: null stands for a share of nothing."""
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def write_file(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from attnlab import console
 from attnlab.cli.evaluate import AbstainBelow, Corpus, check_share
@@ -42,7 +43,8 @@ def ask(
     def reply(text: str) -> None:
         check_length(text, vocabulary, model.shape.context, "the question")
         said = answer(model, vocabulary, [text])[0]
-        console.result(f"{said.unless_below(abstain_below or 0.0)}  (confidence {said.confidence:.2f})")
+        shown = escape(said.unless_below(abstain_below or 0.0))
+        console.result(f"{shown}  (confidence {said.confidence:.2f})")
         unknown = vocabulary.unknown_share(text)
         if unknown:
             console.warn(f"{unknown:.0%} of the question is not in the model's vocabulary.")
@@ -77,10 +79,10 @@ def _show(known: Background, question: str, said: str) -> None:
         MADE_UP: f"no line that names {name} holds {said!r}",
         NEVER_NAMED: f"no line names {name}",
     }
-    console.result(f"{trace.kind}: {meaning[trace.kind]}.")
+    console.result(escape(f"{trace.kind}: {meaning[trace.kind]}."))
     for line in trace.lines:
         mark = "*" if line.number in trace.holding else " "
-        console.result(f"{mark} line {line.number}: {line.text}")
+        console.result(escape(f"{mark} line {line.number}: {line.text}"))
 
 
 def register(app: typer.Typer) -> None:

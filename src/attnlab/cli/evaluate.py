@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from attnlab import console
 from attnlab.errors import UserError
@@ -56,7 +57,7 @@ def evaluate(
     if found is not None:
         asked_for = [f"asked for: {abstaining(found['abstention'])}"] if found["abstention"] else []
         for line in outcome(found) + separation(found) + asked_for + chosen(found):
-            console.result(line)
+            console.result(escape(line))
     console.result(f"predictions: {done.predictions} ({done.count} lines)")
     if found is not None and done.folder is not None:
         console.result(f"report: {done.folder / 'report.html'}")
