@@ -59,16 +59,19 @@ def evaluate_run(run: Path, options: Options) -> Evaluation:
     def ask(texts: Sequence[str]) -> list[Said]:
         return answer(model, vocabulary, texts)
 
+    def readable(text: str) -> bool:
+        return vocabulary.unknown_share(text) == 0
+
     answered = put(ask, asked.questions, asked.answers, known)
     notes = [*known.notes, *_remarks(asked, known)]
     found = None
     if asked.answers is not None:
-        strangers, made = meet_strangers(ask, options.strangers, known, options.seed)
+        strangers = meet_strangers(ask, readable, options.strangers, known, options.seed)
         dev = _dev(ask, asked, known)
         found = {
             "run": str(run), "source": source, "command": shlex.join(["attnlab", *sys.argv[1:]]),
-            "confidence_meaning": MEANING, "strangers_made": made, "notes": notes,
-            **results(answered, strangers, dev, known, options.abstain_below, options.target_accuracy),
+            "confidence_meaning": MEANING, "notes": notes,
+            **results(answered, strangers, dev, known, readable, options.abstain_below, options.target_accuracy),
         }  # fmt: skip
     return _write(run, options, label, answered, found, notes)
 

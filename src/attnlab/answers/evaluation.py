@@ -16,6 +16,11 @@ from attnlab.stats import Proportion
 
 Ask = Callable[[Sequence[str]], list[Said]]
 
+Readable = Callable[[str], bool]  # whether the vocabulary has all tokens of a text
+
+ASKED = "named in the questions"
+INVENTED = "invented: not of this world"
+RECOMBINED = "invented: first and last names of others"
 EXAMPLES = 3
 COMMON_ANSWERS = 8
 
@@ -41,7 +46,7 @@ class Stranger:
 
     name: str
     said: Said
-    invented: bool
+    kind: str
 
 
 def put(ask: Ask, questions: Sequence[str], expected: Sequence[str] | None, known: Background) -> list[Answered]:
@@ -54,21 +59,19 @@ def put(ask: Ask, questions: Sequence[str], expected: Sequence[str] | None, know
     return answered
 
 
-def meet_strangers(ask: Ask, count: int, known: Background, seed: int) -> tuple[list[Stranger], str]:
-    """Invented names, and a sentence on how they were made."""
+def meet_strangers(ask: Ask, readable: Readable, count: int, known: Background, seed: int) -> list[Stranger]:
+    """Ask about invented names: those a world does not have, or new meetings of first and last names.
+
+    A vocabulary of words reads a word it has never met as UNKNOWN, and all such names as one. Strangers of a world
+    that look like that are easily told apart, so recombined names are asked about beside them.
+    """
+    names: dict[str, str] = {}
     if known.world is not None:
-        names = known.world.strangers(count)
-        made = "the names of people the world does not have"
-    elif known.reading is None:
-        return [], "No names were invented: without the corpus it cannot be told which ones do not occur in it."
-    else:
-        names = recombine(list(known.names), count, known.knows, seed)
-        made = (
-            "first and last names of the training questions, put together to full names that occur neither in the "
-            "corpus nor in the questions"
-        )
+        names = dict.fromkeys(known.world.strangers(count), INVENTED)
+    if known.reading is not None and not (names and all(readable(known.template.ask(name)) for name in names)):
+        names |= dict.fromkeys(recombine(list(known.names), count, known.knows, seed), RECOMBINED)
     said = ask([known.template.ask(name) for name in names]) if names else []
-    return [Stranger(n, s, True) for n, s in zip(names, said, strict=True)], f"{len(names)} names are invented: {made}."
+    return [Stranger(name, each, kind) for (name, kind), each in zip(names.items(), said, strict=True)]
 
 
 def results(
@@ -76,6 +79,7 @@ def results(
     strangers: Sequence[Stranger],
     dev: Sequence[Answered],
     known: Background,
+    readable: Readable,
     abstain_below: float | None,
     wished: float,
 ) -> dict[str, Any]:
@@ -93,7 +97,7 @@ def results(
         "coverage": {"answered": answered_share, "accuracy": accuracy},
         "abstention": None,
         "chosen_on_dev": _chosen(dev, answered, wished) if dev else None,
-        "unseen": _unseen(answered, unseen, known),
+        "unseen": _unseen(answered, unseen, known, readable),
         "categories": _categories(answered),
     }
     if abstain_below is not None:
@@ -105,7 +109,7 @@ def unnamed(answered: Sequence[Answered], known: Background) -> list[Stranger]:
     """The questions whose person occurred neither in pretraining nor in fine-tuning."""
     if known.reading is None:
         return []
-    return [Stranger(each.name, each.said, False) for each in answered
+    return [Stranger(each.name, each.said, ASKED) for each in answered
             if each.name is not None and not known.knows(each.name)]  # fmt: skip
 
 
@@ -131,32 +135,46 @@ def _chosen(dev: Sequence[Answered], answered: Sequence[Answered], wished: float
     return {"wished": wished, "threshold": threshold, "dev": on_dev, "reported": here}
 
 
-def _unseen(answered: Sequence[Answered], unseen: Sequence[Stranger], known: Background) -> dict[str, Any] | None:
+def _unseen(
+    answered: Sequence[Answered], unseen: Sequence[Stranger], known: Background, readable: Readable
+) -> dict[str, Any] | None:
     if not unseen:
         return None
     seen = [each.said.confidence for each in answered if each.name is not None and known.knows(each.name)]
-    confidence = [each.said.confidence for each in unseen]
     counts = Counter(each.said.text for each in unseen)
     taught = Counter(place for _, place in known.trained_on)
     total = max(1, taught.total())
     common = [{"answer": place, "share": count / len(unseen), "share_in_training": taught[place] / total}
               for place, count in counts.most_common(COMMON_ANSWERS)]  # fmt: skip
+    kinds = [_kind([each for each in unseen if each.kind == kind], seen, known, readable)
+             for kind in (ASKED, INVENTED, RECOMBINED) if any(each.kind == kind for each in unseen)]  # fmt: skip
     return {
-        "invented": sum(each.invented for each in unseen),
-        "asked": sum(not each.invented for each in unseen),
+        "count": len(unseen),
         "known": len(seen),
+        "mean_confidence_known": sum(seen) / len(seen) if seen else None,
         "different_answers": len(counts),
         "answers_from_training": sum(counts[place] for place in taught) / len(unseen),
         "common_answers": common,
-        "mean_confidence": sum(confidence) / len(unseen),
-        "mean_confidence_known": sum(seen) / len(seen) if seen else None,
-        "confidence": confidence,
+        "kinds": kinds,
         "confidence_known": seen,
-        "known_against_unseen": asdict(Area.of(seen + confidence, [True] * len(seen) + [False] * len(unseen)))
-        if seen else None,
-        "examples": [{"name": each.name, "answer": each.said.text, "confidence": each.said.confidence}
-                     for each in unseen[:EXAMPLES]],
-    }  # fmt: skip
+        "known_against_unseen": _parted(seen, [each.said.confidence for each in unseen]),
+    }
+
+
+def _kind(part: Sequence[Stranger], seen: list[float], known: Background, readable: Readable) -> dict[str, Any]:
+    """One kind of stranger: how many, how sure the model is, and whether that gives them away."""
+    confidence = [each.said.confidence for each in part]
+    unreadable = sum(not readable(known.template.ask(each.name)) for each in part)
+    examples = [{"name": each.name, "answer": each.said.text, "confidence": each.said.confidence}
+                for each in part[:EXAMPLES]]  # fmt: skip
+    return {"kind": part[0].kind, "count": len(part), "not_in_vocabulary": unreadable,
+            "mean_confidence": sum(confidence) / len(part), "known_against_unseen": _parted(seen, confidence),
+            "confidence": confidence, "examples": examples}  # fmt: skip
+
+
+def _parted(seen: list[float], unseen: list[float]) -> dict[str, float] | None:
+    good = [True] * len(seen) + [False] * len(unseen)
+    return asdict(Area.of(seen + unseen, good)) if seen and unseen else None
 
 
 def _categories(answered: Sequence[Answered]) -> list[dict[str, Any]] | None:

@@ -56,17 +56,20 @@ def answered_share(curve: Mapping[str, Sequence[float]], baseline: float | None)
         return figure
 
 
-def known_and_unseen(known: Sequence[float], unseen: Sequence[float]) -> Any:
-    """Confidence for people the model has read of and for names it has never seen."""
+def known_and_unseen(known: Sequence[float], unseen: Mapping[str, Sequence[float]]) -> Any:
+    """Confidence for people the model has met and, by kind, for names it has never seen."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
         edges = [n / 20 for n in range(21)]
-        for name, values, colour in (("has read of", known, COLOURS[0]), ("never seen", unseen, COLOURS[1])):
+        groups = {"has met": known} | {f"never seen, {kind}": c for kind, c in unseen.items()}
+        for (name, values), colour in zip(groups.items(), COLOURS, strict=False):
             if values:
-                label, weights = f"{name} ({len(values)})", [1 / len(values)] * len(values)
-                axes.hist(values, edges, weights=weights, alpha=0.6, color=colour, label=label)
-        axes.set(title="People it has read of, and names it has never seen", xlabel="confidence",
+                weights = [1 / len(values)] * len(values)
+                axes.hist(values, edges, weights=weights, histtype="stepfilled" if values is known else "step",
+                          alpha=0.45 if values is known else 1, linewidth=1.8, color=colour,
+                          label=f"{name} ({len(values)})")  # fmt: skip
+        axes.set(title="People it has met, and names it has never seen", xlabel="confidence",
                  ylabel="share of the names", xlim=(0, 1))  # fmt: skip
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axes.legend()
+        axes.legend(fontsize=8)
         return figure

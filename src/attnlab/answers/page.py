@@ -44,9 +44,10 @@ def separation(found: Mapping[str, Any]) -> list[str]:
         f"confidence, right against wrong: AUC {_area(found['right_against_wrong'])}",
         f"expected calibration error: {found['calibration_error']:.3f}",
     ]
-    unseen = found["unseen"]
-    if unseen and unseen["known_against_unseen"]:
-        told.append(f"confidence, known against never seen: AUC {_area(unseen['known_against_unseen'])}")
+    for kind in found["unseen"]["kinds"] if found["unseen"] else []:
+        if kind["known_against_unseen"]:
+            what = f"{kind['count']} names never seen ({kind['kind']})"
+            told.append(f"confidence, known against {what}: AUC {_area(kind['known_against_unseen'])}")
     return told
 
 
@@ -134,24 +135,42 @@ def _abstention_row(what: Mapping[str, Any]) -> list[str]:
 def _strangers(folder: Path, found: Mapping[str, Any]) -> tuple[list[str], list[Table], list[Figure]]:
     unseen = found["unseen"]
     if unseen is None:
-        return [found["strangers_made"]], [], []
-    known = unseen["mean_confidence_known"]
+        return ["Nobody unseen was asked about, or without the corpus it cannot be told who is."], [], []
     told = [
-        f"{unseen['asked']} of the questions name somebody who occurs neither in pretraining nor in fine-tuning. "
-        f"{found['strangers_made']} It answers all the same, with {unseen['different_answers']} different answers, "
-        f"{unseen['answers_from_training']:.0%} of them places that fine-tuning taught. Its mean confidence is "
-        f"{unseen['mean_confidence']:.2f}" + ("." if known is None else f", and {known:.2f} for people it has met."),
+        "Nobody of these occurs in pretraining or in fine-tuning, so nothing about them can have been learned. The model "
+        f"answers all the same: {unseen['count']} names, {unseen['different_answers']} different answers, "
+        f"{unseen['answers_from_training']:.0%} of the time a place that fine-tuning taught.",
     ]
-    rows = [[each["answer"], f"{each['share']:.1%}", f"{each['share_in_training']:.1%}"]
-            for each in unseen["common_answers"]]  # fmt: skip
-    drawn = figures.known_and_unseen(unseen["confidence_known"], unseen["confidence"])
+    if any(kind["not_in_vocabulary"] for kind in unseen["kinds"]):
+        told.append(
+            "Names with words the vocabulary does not have all look alike to the model, which makes them easy to tell "
+            "from known ones; recombined names are the harder test."
+        )
+    prior = [[each["answer"], f"{each['share']:.1%}", f"{each['share_in_training']:.1%}"]
+             for each in unseen["common_answers"]]  # fmt: skip
+    examples = [[each["name"], each["answer"], f"{each['confidence']:.2f}"]
+                for kind in unseen["kinds"] for each in kind["examples"]]  # fmt: skip
+    tables = [
+        Table(["names", "how many", "not in the vocabulary", "mean confidence", "AUC, known against these"],
+              [["people it has met", str(unseen["known"]), "", _mean(unseen["mean_confidence_known"]), ""],
+               *(_kind_row(kind) for kind in unseen["kinds"])]),
+        Table(["what it says about strangers", "share", "share of the training answers"], prior),
+        Table(["stranger", "answer", "confidence"], examples),
+    ]  # fmt: skip
+    drawn = figures.known_and_unseen(unseen["confidence_known"], {k["kind"]: k["confidence"] for k in unseen["kinds"]})
     caption = "Confidence for people it has met, and for names that occur nowhere."
     if unseen["known_against_unseen"]:
-        caption += f" AUC {_area(unseen['known_against_unseen'])}."
-    table = Table(["what it says about strangers", "share", "share of the training answers"], rows)
-    people = [[each["name"], each["answer"], f"{each['confidence']:.2f}"] for each in unseen["examples"]]
-    examples = Table(["stranger", "answer", "confidence"], people)
-    return told, [table, examples], [_figure(folder, "strangers", drawn, caption)]
+        caption += f" Known against all of these: AUC {_area(unseen['known_against_unseen'])}."
+    return told, tables, [_figure(folder, "strangers", drawn, caption)]
+
+
+def _kind_row(kind: Mapping[str, Any]) -> list[str]:
+    apart = str(_area(kind["known_against_unseen"])) if kind["known_against_unseen"] else ""
+    return [kind["kind"], str(kind["count"]), str(kind["not_in_vocabulary"]), _mean(kind["mean_confidence"]), apart]
+
+
+def _mean(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
 
 
 def _origins(found: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
@@ -164,7 +183,7 @@ def _origins(found: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
     counts, examples = [], []
     for each in found["categories"]:
         verdict = "right" if each["right"] else "wrong"
-        mean = "" if each["mean_confidence"] is None else f"{each['mean_confidence']:.2f}"
+        mean = _mean(each["mean_confidence"])
         counts.append([verdict, each["kind"], str(each["count"]), mean, str(each["expected_in_lines"])])
         examples += [
             [verdict, each["kind"], one["question"], one["expected"], one["answer"], f"{one['confidence']:.2f}",
