@@ -154,3 +154,4 @@ def test_a_pretrained_run_alone_can_be_asked_too(own, tmp_path: Path) -> None:
         evaluate_run(own.pretrained, Options())
     done: Evaluation = evaluate_run(own.pretrained, Options(questions=own.files / "dev.tsv", out=tmp_path / "out"))
     assert done.results is not None and done.results["baseline"] is None
+    assert not any(each["count"] for each in done.results["categories"] if each["kind"] == "person never named")

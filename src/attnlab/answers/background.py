@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -32,12 +32,14 @@ class Background:
     """The lines of pretraining; None when they cannot be found."""
     world: World | None
     notes: list[str]
+    asked: Sequence[str] = ()
+    """Questions put to a run that has none of its own: then they show what questions look like."""
 
     @cached_property
     def template(self) -> Template:
         """What questions look like here, from those of training."""
         known = self.trained_on or [pair for part in self.questions.values() for pair in part]
-        return Template.of([question for question, _ in known])
+        return Template.of([question for question, _ in known] or self.asked)
 
     @cached_property
     def names(self) -> dict[str, None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,7 @@ def evaluate_run(run: Path, options: Options) -> Evaluation:
         check_folder(options.out)
     known = background(run, options.corpus)
     asked, source, label = _choose(run, options.questions, known)
+    known = replace(known, asked=asked.questions)
     check_lengths(asked, vocabulary, model.shape.context, source)
 
     def ask(texts: Sequence[str]) -> list[Said]:
