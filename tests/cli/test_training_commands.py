@@ -122,7 +122,7 @@ def test_pretraining_fine_tuning_and_asking_fit_together(tmp_path: Path, attnlab
     lines = (second / "predictions.test.tsv").read_text().splitlines()
     assert len(lines) == 1 + results["test_questions"]
     asked = attnlab("ask", second, "Where was Zorro born?")
-    assert asked.returncode == 0 and "probability" in asked.stdout and "not in the model's vocabulary" in asked.stderr
+    assert asked.returncode == 0 and "confidence" in asked.stdout and "not in the model's vocabulary" in asked.stderr
     other = attnlab("finetune", "--from", first, "--people", 13, *machine, cwd=tmp_path)
     assert other.returncode == 2 and "world.people is 12" in other.stderr
     wider = attnlab("finetune", "--from", first, "--width", 64, *machine, cwd=tmp_path)

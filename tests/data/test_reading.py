@@ -58,8 +58,8 @@ def test_labelled_and_unlabelled_questions(file: Path) -> None:
         Pair("Where was B born?", "New York"),
     ]
     assert read_questions(file).answers == ["Paris", "New York"]
-    file.write_text("Where was A born?\nWhere was B born?\n")
-    assert read_questions(file) == Questions(["Where was A born?", "Where was B born?"], None)
+    file.write_text("Where was A born?\n\nWhere was B born?\n")
+    assert read_questions(file) == Questions(["Where was A born?", "Where was B born?"], None, [1, 3])
 
 
 def test_a_written_world_is_read_back(tmp_path: Path) -> None:

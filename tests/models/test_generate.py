@@ -1,6 +1,9 @@
+import math
+
 import pytest
 import torch
 
+from attnlab.attention import VARIANTS
 from attnlab.errors import UserError
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, preset
@@ -44,6 +47,25 @@ def test_batched_decoding_equals_one_by_one(name, positions, steps):
         tokens, mean = one_by_one(model, prompt, steps, stop, model.longest)
         assert answer.tokens == tokens
         assert answer.log_probability == pytest.approx(mean, abs=1e-4)
+
+
+ALIKE = [[3, 4, 5, *rest] for rest in ([1, 2], [6], [7, 8, 1, 2], [6, 6], [2])]  # "Where was " and a name
+CASES = [
+    (name, positions)
+    for name in sorted(set(VARIANTS) - {"naive-mask"})
+    for positions in ("learned", "rotary", "alibi")
+    if positions == "learned" or positions in VARIANTS[name].positions
+]
+
+
+@pytest.mark.parametrize(("attention", "positions"), CASES)
+def test_prompts_that_begin_alike_are_answered_as_if_asked_alone(attention, positions):
+    model = tiny(attention=attention, positions=positions)
+    for prompt, answer in zip(ALIKE, generate(model, ALIKE, 20, stop=0), strict=True):
+        tokens, mean = one_by_one(model, prompt, 20, 0, model.longest)
+        assert answer.tokens == tokens
+        assert answer.log_probability == pytest.approx(mean, abs=1e-3)
+        assert answer.probability == pytest.approx(math.exp(mean * len(answer.gains)), rel=1e-2)
 
 
 def test_stop_token_ends_an_answer_and_is_not_part_of_it():

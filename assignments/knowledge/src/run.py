@@ -10,10 +10,10 @@ from typing import NoReturn
 
 from attention import VARIANTS
 from attnlab import console
+from attnlab.answers.asking import answer
 from attnlab.data.lines import read_lines, read_text
 from attnlab.data.pairs import read_questions
 from attnlab.errors import UserError, unknown
-from attnlab.jobs.knowledge import answer
 from attnlab.runs.files import sha256, write_text
 from attnlab.training.setup import resolve_device
 from attnlab.training.snapshot import seed_everything
@@ -144,7 +144,7 @@ def evaluate(args: argparse.Namespace) -> None:
     model = make_model(args, corpus)
     load_params(args.reading_params_path, model, corpus.itos, str(args.pretrain_corpus_path))
     model.lab.to(resolve_device(args.device))
-    said = [" ".join(text.splitlines()) for text, _ in answer(model.lab, corpus.vocabulary, questions)]
+    said = [" ".join(each.text.splitlines()) for each in answer(model.lab, corpus.vocabulary, questions)]
     write_text(args.outputs_path, "".join(f"{text}\n" for text in said))
     total, correct = evaluate_places(path, said)
     print(verdict(total, correct) if total else f"Predictions written to {args.outputs_path}; no targets provided")

@@ -7,7 +7,8 @@ the slot of a token in the memory is its position, and a new token of row b goes
     row 1   W h e r e ? R o m e          by the first tokens of the answers
 
 A mixer with a running state keeps it under a name of its own in `state`; one that looks back at its
-past stores it with `append`; one that has neither lets `replay` run the whole sequence again.
+past stores it with `append`; one that has neither lets `replay` run the whole sequence again. All
+tensors have the rows of the batch first, so that `select` can drop or repeat sequences.
 """
 
 from __future__ import annotations
@@ -37,6 +38,12 @@ class Cache:
         """Count the tokens x (B, T, ...) as seen. Called once, after the mixer has stored what it needs."""
         start = self.positions(x)[:, 0]
         self.lengths = start + (x.shape[1] if padding is None else padding.sum(1))
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch, in this order: fewer when some are done, or some twice."""
+        self.state = {name: tensor[rows] for name, tensor in self.state.items()}
+        if self.lengths is not None:
+            self.lengths = self.lengths[rows]
 
     def append(self, name: str, new: Tensor, at: Tensor) -> Tensor:
         """Store new (B, H, T, D) at the positions at (B, T); return all that is stored (B, H, S, D)."""

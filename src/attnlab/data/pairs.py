@@ -19,6 +19,8 @@ class Questions(NamedTuple):
 
     questions: list[str]
     answers: list[str] | None
+    lines: list[int]
+    """The number of each question's line: blank lines are no questions."""
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -29,17 +31,18 @@ def read_pairs(path: Path) -> list[Pair]:
 def read_questions(path: Path) -> Questions:
     """The questions of a file that is labelled or not: its first line tells which."""
     lines = read_lines(path)
-    first = lines[0][0]
+    numbers = [number for number, _ in lines]
+    first = numbers[0]
     if "\t" in lines[0][1]:
         pairs = [split_pair(path, number, line) for number, line in lines]
-        return Questions([pair.question for pair in pairs], [pair.answer for pair in pairs])
+        return Questions([pair.question for pair in pairs], [pair.answer for pair in pairs], numbers)
     for number, line in lines:
         if "\t" in line:
             raise UserError(
                 f"{path}, line {number} has an answer and line {first} has none: "
                 "give answers on all lines or on no line."
             )
-    return Questions([line for _, line in lines], None)
+    return Questions([line for _, line in lines], None, numbers)
 
 
 def split_pair(path: Path | str, number: int, line: str) -> Pair:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
+from attnlab.answers.asking import answer, most_common, score, share_right
 from attnlab.config import Section, check
 from attnlab.data.corpus import read_corpus
 from attnlab.data.pairs import Pair, read_pairs
@@ -15,17 +15,7 @@ from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
 from attnlab.jobs.configs import FinetuneConfig, WorldSection
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import (
-    answer,
-    data_facts,
-    load_best,
-    load_gpt,
-    make_gpt,
-    model_files,
-    most_common,
-    score,
-    share_right,
-)
+from attnlab.jobs.knowledge import data_facts, load_best, load_gpt, make_gpt, model_files
 from attnlab.models.gpt import GPT
 from attnlab.objectives import NextToken
 from attnlab.runs import RunFolder, read_config, read_record
@@ -124,11 +114,11 @@ def _report(
     results: dict[str, Any] = {"baseline_answer": baseline}
     for split, part in pairs.items():
         said = answer(model, vocabulary, [question for question, _ in part])
-        results[f"{split}_accuracy"] = score([text for text, _ in said], part)
+        results[f"{split}_accuracy"] = score([each.text for each in said], part)
         results[f"{split}_baseline"] = score([baseline] * len(part), part)
         results[f"{split}_questions"] = len(part)
-        rows = [f"{question}\t{expected}\t{text}\t{math.exp(likelihood):.4f}"
-                for (question, expected), (text, likelihood) in zip(part, said, strict=True)]  # fmt: skip
-        header = "question\texpected\tanswered\tprobability_per_token"
+        rows = [f"{question}\t{expected}\t{each.text}\t{each.confidence:.4f}"
+                for (question, expected), each in zip(part, said, strict=True)]  # fmt: skip
+        header = "question\texpected\tanswered\tconfidence"
         write_text(run.path / f"predictions.{split}.tsv", "\n".join([header, *rows]) + "\n")
     return results

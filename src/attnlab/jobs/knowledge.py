@@ -1,9 +1,8 @@
-"""What pretraining and fine-tuning on "Where was X born?" share: sections, the model, its answers."""
+"""What pretraining and fine-tuning on "Where was X born?" share: the model, its files, its weights."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,9 @@ from attnlab.config import check
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
 from attnlab.jobs.configs import GPTSection
-from attnlab.models.generate import Answer, generate
 from attnlab.models.gpt import GPT
 from attnlab.runs import read_config, read_record
 from attnlab.training.checkpoints import Checkpoints, Damaged, load_weights
-from attnlab.training.loop import Evaluate
-
-LONGEST_ANSWER = 40  # tokens: no place's name is longer, in words or in characters
-QUESTIONS_AT_ONCE = 256
 
 
 def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
@@ -76,42 +70,6 @@ def load_best(model: nn.Module, run: Path) -> None:
         load_weights(model, found.tensors["model"])
     except ValueError as error:
         raise UserError(f"{run}: {error}.") from None
-
-
-def answer(model: GPT, vocabulary: Vocabulary, questions: Sequence[str]) -> list[tuple[str, float]]:
-    """What the model says to each question, and the mean log-probability it gives that."""
-    prompts = [[*vocabulary.encode(question), vocabulary.mask] for question in questions]
-    answers: list[Answer] = []
-    for start in range(0, len(prompts), QUESTIONS_AT_ONCE):
-        part = prompts[start : start + QUESTIONS_AT_ONCE]
-        answers += generate(model, part, LONGEST_ANSWER, stop=vocabulary.mask)
-    return [(vocabulary.decode(each.tokens), each.log_probability) for each in answers]
-
-
-def score(predicted: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:
-    """The share of questions answered to the letter."""
-    right = sum(said == expected for said, (_, expected) in zip(predicted, pairs, strict=True))
-    return right / max(1, len(pairs))
-
-
-def share_right(vocabulary: Vocabulary, pairs: Sequence[tuple[str, str]]) -> Evaluate:
-    """Measure while training: the share of these questions the model answers right."""
-
-    def evaluate(trained: nn.Module) -> dict[str, float]:
-        model = trained if isinstance(trained, GPT) else trained.module
-        assert isinstance(model, GPT)
-        said = answer(model, vocabulary, [question for question, _ in pairs])
-        return {"accuracy": score([text for text, _ in said], pairs)}
-
-    return evaluate
-
-
-def most_common(train: Sequence[tuple[str, str]]) -> str:
-    """What a model without knowledge should answer to everything: the most common place in training."""
-    counts: dict[str, int] = {}
-    for _, place in train:
-        counts[place] = counts.get(place, 0) + 1
-    return max(counts, key=lambda place: (counts[place], place))
 
 
 def data_facts(**values: Any) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from attnlab.answers.asking import share_right
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.corpus import read_corpus
 from attnlab.data.corruption import CorpusExamples
@@ -19,7 +20,7 @@ from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
 from attnlab.jobs.configs import PretrainConfig
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import data_facts, make_gpt, model_files, share_right
+from attnlab.jobs.knowledge import data_facts, make_gpt, model_files
 from attnlab.objectives import NextToken
 from attnlab.runs.files import sha256
 from attnlab.training.loop import Evaluate, Metric

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from attnlab.attention import Cache
+from attnlab.data.common import common_start
 from attnlab.errors import UserError
 from attnlab.models.gpt import GPT
 
@@ -17,8 +19,18 @@ from attnlab.models.gpt import GPT
 class Answer:
     tokens: list[int]
     """What was generated after the prompt, the stop token not included."""
-    log_probability: float
-    """Mean log-probability of the generated tokens, the stop token included; 0 when there are none."""
+    gains: list[float]
+    """Log-probability of each generated token, the stop token included."""
+
+    @property
+    def log_probability(self) -> float:
+        """Mean over the generated tokens, the stop token included; 0 when there are none."""
+        return sum(self.gains) / max(1, len(self.gains))
+
+    @property
+    def probability(self) -> float:
+        """Of the whole answer and of stopping after it: the product over its tokens."""
+        return math.exp(sum(self.gains))
 
     @property
     def perplexity(self) -> float:
@@ -41,45 +53,60 @@ def generate(
     softmax(logits / temperature), among the `top_k` best if given. Log-probabilities are always
     the model's own, at temperature 1.
     """
-    _check(model, prompts, steps, temperature, top_k)
-    if not prompts:
-        return []
+    check_prompts(model, prompts)
+    _check(steps, temperature, top_k)
+    answers = [Answer([], []) for _ in prompts]
+    if not prompts or steps == 0:
+        return answers
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
 
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    tokens, padding = pad(prompts, device)
-    cache = model.new_cache()
-    logits = model(tokens, padding, cache)  # (B, T, V)
-    logits = logits[torch.arange(len(prompts), device=device), lengths - 1]  # at each row's last token
-
-    chosen: list[Tensor] = []  # a (B,) for each step
-    gained: list[Tensor] = []
-    running = torch.ones(len(prompts), dtype=torch.bool, device=device)
+    logits, cache = read(model, prompts)
+    running = torch.arange(len(prompts), device=device)  # the prompts whose answers are not done
     limit = model.longest
     for step in range(steps):
         token = choose(logits, temperature, top_k, generator)
         gain = logits.log_softmax(-1).gather(1, token[:, None])[:, 0]
-        chosen.append(torch.where(running, token, -1))
-        gained.append(torch.where(running, gain, 0.0))
+        going_on = torch.ones_like(token, dtype=torch.bool)
         if stop is not None:
-            running = running & (token != stop)
+            going_on &= token != stop
         if limit is not None:
-            running = running & (lengths + step < limit)  # there must be room to read the new token
-        if step + 1 == steps or not running.any():
+            going_on &= lengths[running] + step < limit  # there must be room to read the new token
+        for index, made, gained in zip(running.tolist(), token.tolist(), gain.tolist(), strict=True):
+            answers[index].gains.append(gained)
+            if made != stop:
+                answers[index].tokens.append(made)
+        if step + 1 == steps or not going_on.any():
             break
-        # Rows that are done read along at their last position and are not looked at again.
-        if limit is not None:
+        if not going_on.all():
+            rows = going_on.nonzero()[:, 0]
+            running, token = running[rows], token[rows]
             for memory in cache:
-                assert memory.lengths is not None
-                memory.lengths = memory.lengths.clamp(max=limit - 1)
+                memory.select(rows)
         logits = model(token[:, None], None, cache)[:, -1]
 
     model.train(was_training)
-    if not chosen:
-        return [Answer([], 0.0) for _ in prompts]
-    return _answers(torch.stack(chosen, 1), torch.stack(gained, 1), stop)
+    return answers
+
+
+def read(model: GPT, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, list[Cache]]:
+    """Logits (B, V) after each prompt, and what the model remembers of it.
+
+    What all prompts begin with ("Where was ") is read once, for all of them.
+    """
+    device = next(model.parameters()).device
+    cache = model.new_cache()
+    shared = min(common_start(prompts), min(map(len, prompts)) - 1) if len(prompts) > 1 else 0
+    if shared:
+        model(torch.tensor([list(prompts[0][:shared])], device=device), None, cache)
+        for memory in cache:
+            memory.select(torch.zeros(len(prompts), dtype=torch.long, device=device))
+    tokens, padding = pad([prompt[shared:] for prompt in prompts], device)
+    logits = model(tokens, padding, cache)  # (B, T, V)
+    ends = padding.sum(1) - 1  # each row's last token
+    return logits[torch.arange(len(prompts), device=device), ends], cache
 
 
 def choose(logits: Tensor, temperature: float, top_k: int | None, generator: torch.Generator | None) -> Tensor:
@@ -102,24 +129,17 @@ def pad(sequences: Sequence[Sequence[int]], device: torch.device | None = None) 
     return tokens.to(device), padding.to(device)
 
 
-def _answers(chosen: Tensor, gained: Tensor, stop: int | None) -> list[Answer]:
-    answers = []
-    for tokens, gains in zip(chosen.tolist(), gained.tolist(), strict=True):
-        made = [token for token in tokens if token >= 0]
-        mean = sum(gains) / len(made)
-        if stop is not None and made[-1] == stop:
-            made = made[:-1]
-        answers.append(Answer(made, mean))
-    return answers
-
-
-def _check(model: GPT, prompts: Sequence[Sequence[int]], steps: int, temperature: float, top_k: int | None) -> None:
+def check_prompts(model: GPT, prompts: Sequence[Sequence[int]]) -> None:
+    """One sentence for a prompt that cannot be read."""
     limit = model.longest
     for number, prompt in enumerate(prompts, 1):
         if len(prompt) == 0:
             raise UserError(f"prompt {number} is empty: give at least one token.")
         if limit is not None and len(prompt) > limit:
             raise UserError(f"prompt {number} has {len(prompt)} tokens, more than the model's context of {limit}.")
+
+
+def _check(steps: int, temperature: float, top_k: int | None) -> None:
     if steps < 0 or temperature < 0:
         raise UserError(f"steps is {steps} and temperature is {temperature}: neither can be negative.")
     if top_k is not None and top_k < 1:

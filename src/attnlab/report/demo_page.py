@@ -154,7 +154,7 @@ def _examples(root: Path) -> Table:
     right = [pair for pair in pairs if pair[0][1] == pair[0][2]][:4]
     wrong = [pair for pair in pairs if pair[0][1] != pair[0][2]][:3]
     rows = [[one[0], one[1], f"{one[2]} ({one[3]})", f"{two[2]} ({two[3]})"] for one, two in right + wrong]
-    return Table(["question", "born in", "pretrained (probability a token)", "not pretrained"], rows)
+    return Table(["question", "born in", "pretrained (confidence)", "not pretrained"], rows)
 
 
 def _a_question(root: Path) -> str:
