@@ -15,7 +15,7 @@ from attnlab.training.stop import Interrupted
 
 def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tuple[float, float]:
     """How many places there are and how many were predicted to the letter; (0, 0) for a file without answers."""
-    questions, answers = read_questions(Path(filepath))
+    questions, answers, _ = read_questions(Path(filepath))
     if len(predicted_places) != len(questions):
         raise UserError(
             f"{filepath} has {len(questions)} questions, and there are {len(predicted_places)} predictions."

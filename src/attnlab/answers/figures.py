@@ -24,8 +24,8 @@ def reliability(groups: Sequence[Mapping[str, Any]]) -> Any:
         shares = [Proportion(group["right"], group["count"]) for group in groups]
         xs, ys = [group["confidence"] for group in groups], [each.share for each in shares]
         errors = [
-            [each.share - each.interval[0] for each in shares],
-            [each.interval[1] - each.share for each in shares],
+            [max(0.0, each.share - each.interval[0]) for each in shares],  # rounding can leave -1e-17
+            [max(0.0, each.interval[1] - each.share) for each in shares],
         ]
         upper.errorbar(xs, ys, errors, fmt="o", color=COLOURS[0], capsize=4, label="answers, by confidence")
         upper.set(title="Is the confidence honest?", ylabel="right answers", ylim=(-0.03, 1.03), xlim=(0, 1))
