@@ -47,6 +47,8 @@ class WorldSection(Section):
     documents: int = option(4, "Documents about a person.", ge=1)
     sentences: int = option(2, "Sentences a document, one of them on the birthplace.", ge=1)
     paraphrases: int = option(4, "Wordings of the birthplace a person gets over all documents.", ge=1)
+    name_first: bool = option(False, "Only wordings that name the person before the place.")
+    shuffled: bool = option(True, "Sentences of a document in random order; else the birthplace first.")
     train_people: float = option(0.5, "Share of people whose questions are for fine-tuning.", gt=0, lt=1)
     dev_people: float = option(0.2, "Share of people whose questions are for choosing.", ge=0, lt=1)
     test_people: float = option(0.3, "Share of people whose questions are for the report.", ge=0, lt=1)
