@@ -222,6 +222,13 @@ class World:
         for index, people in self.blocks():
             yield from (ask(people[i]) for i in self._split(index, split).tolist())
 
+    def told(self, split: str) -> Iterator[tuple[str, str]]:
+        """The documents about the people of a split, each with the birthplace it tells."""
+        mine = set(self._split(np.arange(self.spec.people), split).tolist())
+        for number, document in enumerate(self.documents()):
+            if (person := number % self.spec.people) in mine:
+                yield document, self.people[person].birthplace
+
     def strangers(self, count: int) -> list[str]:
         """Names of people who are not in this world: nothing about them can have been learned."""
         if self.spec.people + count > names.MOST_PEOPLE:

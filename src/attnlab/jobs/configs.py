@@ -14,10 +14,12 @@ from attnlab.config import (
     OptimizerSection,
     ScheduleSection,
     Section,
+    StepsSection,
     TrainingSection,
     option,
     split_list,
 )
+from attnlab.jobs.measures import ACCURACIES, Measure
 
 if TYPE_CHECKING:
     from attnlab.data.world import World
@@ -28,6 +30,7 @@ class JobConfig(Section):
     """What every training command can be told; each adds its own sections."""
 
     default_epochs: ClassVar[int] = 10
+    headlines: ClassVar[tuple[Measure, ...]] = ()  # what a comparison of such runs shows
 
     optimizer: OptimizerSection = OptimizerSection()
     schedule: ScheduleSection = ScheduleSection()
@@ -148,6 +151,7 @@ class StartSection(Section):
 
 class FinetuneConfig(JobConfig):
     default_epochs: ClassVar[int] = 10
+    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
 
     start: StartSection = StartSection()
     data: PairsSection = PairsSection()
@@ -155,6 +159,49 @@ class FinetuneConfig(JobConfig):
     model: GPTSection = GPTSection()
     optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
     schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+
+
+class ChainDataSection(CorpusSection):
+    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
+    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
+
+
+class PretrainPart(Section):
+    """What is said of pretraining alone."""
+
+    objective: ObjectiveSection = ObjectiveSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=1e-3)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    training: StepsSection = StepsSection()
+
+
+class FinetunePart(Section):
+    """What is said of fine-tuning alone."""
+
+    optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    training: StepsSection = StepsSection()
+
+
+class KnowledgeConfig(Section):
+    """Pretraining, fine-tuning and what they share, given once."""
+
+    topic: ClassVar[str] = "Chain"
+    headlines: ClassVar[tuple[Measure, ...]] = (
+        *ACCURACIES, Measure("told_accuracy", "place known in the text", "test"),
+    )  # fmt: skip
+
+    seed: int = option(0, "Seed of the weights and the order of the data, in both halves.", ge=0)
+    control: bool = option(False, "Fine-tune without pretraining as well.")
+    data: ChainDataSection = ChainDataSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    pretrain: PretrainPart = PretrainPart()
+    finetune: FinetunePart = FinetunePart()
+    machine: MachineSection = MachineSection()
 
 
 class TextsSection(Section):
@@ -180,6 +227,7 @@ class TuningSection(Section):
 
 class ClassifyConfig(JobConfig):
     default_epochs: ClassVar[int] = 3
+    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
 
     data: TextsSection = TextsSection()
     model: EncoderSection = EncoderSection()
@@ -222,6 +270,7 @@ class MeasuresSection(Section):
 
 class LanguageConfig(JobConfig):
     default_epochs: ClassVar[int] = 5
+    headlines: ClassVar[tuple[Measure, ...]] = (Measure("dev_loss", "validation loss", "dev", "lower", share=False),)
 
     data: StreamSection = StreamSection()
     model: GPTSection = GPTSection()
