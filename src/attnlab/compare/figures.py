@@ -25,7 +25,7 @@ def style_of(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
             for n, row in enumerate(rows)}  # fmt: skip
 
 
-def endings(rows: Sequence[Row], measure: Measure, unit: str = "") -> Any:
+def endings(rows: Sequence[Row], measure: Measure) -> Any:
     """The measure that ranks: the mean of every variant with its interval, and each run."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
@@ -44,7 +44,7 @@ def endings(rows: Sequence[Row], measure: Measure, unit: str = "") -> Any:
         room = 0.05 * (max(shown) - min(shown)) + 0.001
         axes.set_xlim(min(shown) - room, max(shown) + room)  # the spread of a leak must not squeeze the others
         axes.grid(axis="y", visible=False)
-        axes.set(title=measure.title.capitalize(), xlabel=unit)
+        axes.set(title=measure.title.capitalize(), xlabel=measure.unit)
         return figure
 
 

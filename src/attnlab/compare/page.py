@@ -49,8 +49,7 @@ def _ending_figures(root: Path, results: Results) -> list[Figure]:
     if len(shown) > 1:
         return [draw(root, "bars", figures.bars(rows, shown), f"At the end: {what}.{how}")]
     caption = f"{measure.title.capitalize()} at the end: {what}.{how}"
-    unit = "" if measure.share else "nats a token"
-    return [draw(root, "endings", figures.endings(rows, measure, unit), caption)]
+    return [draw(root, "endings", figures.endings(rows, measure), caption)]
 
 
 def _failures(results: Results) -> Passage | None:

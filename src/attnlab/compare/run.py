@@ -103,8 +103,8 @@ class _Plan:
         """Train the cell, go on with it, or leave it alone when it is done; remember why it cannot be trained."""
         known = self.known.setdefault(cell.variant.label, {"failures": {}})
         try:
-            if "decided" not in known:
-                known |= subject_of(self.config).decide(self.config, cell) | {"decided": True}
+            if set(known) == {"failures"}:
+                known |= subject_of(self.config).decide(self.config, cell)
                 self.folder.update_record(variants=self.known)
             again = f"attnlab compare --run {self.folder.path} --resume"
             config = job_config(self.config, cell, known)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.compare import words
-from attnlab.compare.cells import Cell, Choice, Variant, cells, job_config, seed_key
+from attnlab.compare.cells import Cell, Choice, Variant, job_config, seed_key, variants
 from attnlab.compare.results import Results, Row
 from attnlab.config import value_of
 from attnlab.errors import UserError
@@ -52,7 +52,8 @@ class Subject:
         """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
         if value_of(config, seed_key(self.job)) != 0:
             raise UserError("a comparison runs the seeds 0, 1, ...: give their number with --seeds, and no seed.")
-        job_config(config, next(cells(config)), {})
+        for variant in variants(config):
+            job_config(config, Cell(variant, 0), {})  # refuses what is no setting or no value of it
 
     def decide(self, config: Any, cell: Cell) -> dict[str, Any]:
         """What is settled once for a variant, before its first run, and kept."""

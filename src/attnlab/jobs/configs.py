@@ -270,7 +270,9 @@ class MeasuresSection(Section):
 
 class LanguageConfig(JobConfig):
     default_epochs: ClassVar[int] = 5
-    headlines: ClassVar[tuple[Measure, ...]] = (Measure("dev_loss", "validation loss", "dev", "lower", share=False),)
+    headlines: ClassVar[tuple[Measure, ...]] = (
+        Measure("dev_loss", "validation loss", "dev", "lower", share=False, unit="nats a token"),
+    )
 
     data: StreamSection = StreamSection()
     model: GPTSection = GPTSection()

@@ -15,6 +15,7 @@ class Measure:
     split: Literal["train", "dev", "test"]
     better: Literal["higher", "lower"] = "higher"
     share: bool = True  # between 0 and 1, shown in per cent
+    unit: str = ""
     baseline: str = ""  # the key of what a model that knows nothing would score
 
     @property
