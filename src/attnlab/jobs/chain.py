@@ -18,9 +18,9 @@ from attnlab.config import check
 from attnlab.data.pairs import read_pairs
 from attnlab.errors import UserError
 from attnlab.jobs.configs import FinetuneConfig, KnowledgeConfig, PretrainConfig
-from attnlab.jobs.job import RunOptions, run_job
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.kinds import run_kind
 from attnlab.jobs.knowledge import load_gpt
-from attnlab.jobs.pretrain import PretrainJob
 from attnlab.jobs.recall import recalled
 from attnlab.jobs.stages import run_stage
 from attnlab.runs import RunFolder, fresh_path, read_record
@@ -40,7 +40,7 @@ class KnowledgeJob:
         _must_fit(config)
         config.machine = setup.resolve(config.machine)
         if options.dry_run:
-            run_job(PretrainJob(pretraining(config)), options)
+            run_kind("pretrain", pretraining(config), options)
             console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
             return None
         run = self._open(options)

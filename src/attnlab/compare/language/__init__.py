@@ -10,13 +10,13 @@ from typing import Any
 from attnlab.attention import MixerShape, find_variant
 from attnlab.attention.audit import sees_future
 from attnlab.attention.positions import check_positions
-from attnlab.compare import words
 from attnlab.compare.cells import Cell, Choice, Variant, cells, job_config, variants
 from attnlab.compare.config import DEFAULT_STEPS, CompareConfig
 from attnlab.compare.language.budget import steps_in
 from attnlab.compare.language.rows import LanguageRow, curve_of, lengths_of
 from attnlab.compare.results import Results
 from attnlab.compare.subjects import Subject
+from attnlab.compare.words import plain as plain_mean
 from attnlab.config import split_list
 from attnlab.jobs.configs import LanguageConfig
 from attnlab.jobs.language import LanguageJob, perplexity
@@ -109,14 +109,14 @@ class LanguageSubject(Subject):
         measured = [name for name in MEASURES if row.by_seed(name)]
         return {
             "attention": settings[ATTENTION], "positions": settings[POSITIONS], "sees_future": row.sees_future,
-            **{name: words.plain(row.mean(name), row.by_seed(name)) for name in measured},
+            **{name: plain_mean(row.mean(name), row.by_seed(name)) for name in measured},
             **{name.replace("loss", "perplexity"): perplexity(row.mean(name).mean)
                for name in measured if name.endswith("_loss")},
-            "prefix_difference": words.plain(prefix) if prefix else None,
-            "prefix_gap": words.plain(row.gap) if row.gap.count else None,
+            "prefix_difference": plain_mean(prefix) if prefix else None,
+            "prefix_gap": plain_mean(row.gap) if row.gap.count else None,
             "curve": {"steps": row.curve.steps, "seconds": [round(s, 2) for s in row.curve.seconds],
-                      "losses": [words.plain(mean) for mean in row.curve.losses]},
-            "lengths": {str(length): words.plain(row.at_length(length)) if row.at_length(length).count
+                      "losses": [plain_mean(mean) for mean in row.curve.losses]},
+            "lengths": {str(length): plain_mean(row.at_length(length)) if row.at_length(length).count
                         else next(iter(row.lengths.values()))[length]
                         for length in results.config.measures.lengths if row.lengths},
         }  # fmt: skip
