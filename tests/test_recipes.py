@@ -4,19 +4,22 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.compare.config import CompareConfig
-from attnlab.config import Section, load
+from attnlab.compare.config import comparison_of
+from attnlab.config import Section, load, read_recipe
 from attnlab.jobs import demo
+from attnlab.jobs.chain import fine_tuning, pretraining
 from attnlab.jobs.kinds import config_of
 
 RECIPES = Path(__file__).parent.parent / "recipes"
-COMMANDS = {"knowledge-pretrain": "pretrain", "knowledge-finetune": "finetune", "sentiment": "classify",
-            "compare": "compare", "ablate": "compare"}  # fmt: skip
+COMMANDS = {"knowledge-pretrain": "pretrain", "knowledge-finetune": "finetune", "knowledge-paraphrases": "compare",
+            "knowledge": "knowledge", "sentiment": "classify", "compare": "compare", "ablate": "compare"}  # fmt: skip
 
 
 def config_for(recipe: Path) -> type[Section]:
     kind = next(kind for stem, kind in COMMANDS.items() if recipe.stem.startswith(stem))
-    return CompareConfig if kind == "compare" else config_of(kind)
+    if kind == "compare":
+        return comparison_of(read_recipe(recipe)[0]["compare"].get("job", "language"))
+    return config_of(kind)
 
 
 @pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
@@ -31,5 +34,8 @@ def test_the_demo_is_made_of_these_recipes() -> None:
     assert demo.pretraining(0) == read["knowledge-pretrain"]
     tuned = demo.fine_tuning(Path("x"), False, 0)
     assert tuned.model_copy(update={"start": read["knowledge-finetune"].start}) == read["knowledge-finetune"]
+    whole = read["knowledge"]
+    assert pretraining(whole).model_dump() == demo.pretraining(0).model_dump()
+    assert fine_tuning(whole, Path("x")).model_dump() == tuned.model_dump()
     assert demo.classification("full", 0) == read["sentiment-full"]
     assert demo.classification("head", 0) == read["sentiment-head"]

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attnlab.compare.words import perplexity, plus_minus, signed
+from attnlab.compare.language.words import perplexity
+from attnlab.compare.words import plus_minus, signed
 from attnlab.stats import Mean, paired_difference
 
 DATA = Path(__file__).parent / "data"

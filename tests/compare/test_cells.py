@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.compare.cells import Cell, cells, language_config, variants
+from attnlab.compare.cells import Cell, cells, job_config, variants
 from attnlab.compare.config import CompareConfig
 from attnlab.config import check, load
 from attnlab.errors import UserError
@@ -28,7 +28,7 @@ def test_a_label_says_what_varies() -> None:
 
 def test_a_change_stands_beside_the_model_as_it_is_and_touches_nothing_else() -> None:
     config = check(CompareConfig, {"compare": {"changes": "norm=rmsnorm, qk-norm=true"}})
-    rows = [flat(language_config(config, cell, 100).model_dump()) for cell in list(cells(config))[:3]]
+    rows = [flat(job_config(config, cell, {"steps": 100}).model_dump()) for cell in list(cells(config))[:3]]
     assert labels(changes="norm=rmsnorm,qk-norm=true") == ["as it is", "norm=rmsnorm", "qk-norm=true"]
     differing = [{name: row[name] for name in row if row[name] != rows[0][name]} for row in rows[1:]]
     assert differing == [{"model.norm": "rmsnorm"}, {"model.qk_norm": True}]
@@ -44,7 +44,9 @@ def test_two_files_of_one_name_are_two_variants() -> None:
 def test_runs_of_a_seed_differ_in_the_variant_alone() -> None:
     """Everything else that could favour one of them is the same: data, order, budget, shape, rates."""
     config = check(CompareConfig, {"compare": {"attention": "vanilla,linear", "seeds": 2}})
-    first, second, later = (flat(language_config(config, cell, 100).model_dump()) for cell in list(cells(config))[:3])
+    first, second, later = (
+        flat(job_config(config, cell, {"steps": 100}).model_dump()) for cell in list(cells(config))[:3]
+    )
     assert {name for name in first if first[name] != second[name]} == {"model.attention"}
     assert {name for name in first if first[name] != later[name]} == {"training.seed"}
 
@@ -61,13 +63,13 @@ def test_positions_none_means_none() -> None:
     config = load(CompareConfig, None, {("compare", "positions"): "none"})
     cell = next(cells(config))
     assert isinstance(cell, Cell)
-    assert language_config(config, cell, 1).model.shape(10).positions == "none"
+    assert job_config(config, cell, {"steps": 1}).model.shape(10).positions == "none"
 
 
 def test_the_presets_positions_are_the_default() -> None:
     for preset, positions in (("vanilla", "learned"), ("modern", "rotary")):
         config = check(CompareConfig, {"model": {"preset": preset}})
-        assert language_config(config, next(cells(config)), 1).model.shape(10).positions == positions
+        assert job_config(config, next(cells(config)), {"steps": 1}).model.shape(10).positions == positions
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ import pytest
 
 from attnlab.compare import words
 from attnlab.compare.config import CompareConfig
-from attnlab.compare.page import quality
+from attnlab.compare.language.page import quality
+from attnlab.compare.language.words import leaks
 from attnlab.compare.results import Results, gather
 from attnlab.compare.run import resume_comparison, run_comparison, saved_comparison
 from attnlab.errors import RunFailed, UserError
@@ -82,7 +83,7 @@ def test_what_sees_the_future_is_marked_and_never_ranked(results: Results, found
     assert order.index("naive-mask") == 2 and order[3] == "broken"  # after all that can be compared
     row = next(row for row in quality(results).rows if row[0].startswith("naive-mask"))
     assert row[0].endswith("†") and "not comparable" in row[5]
-    assert "not comparable" in words.leaks(results)[0] and "the sum runs over all positions" in words.leaks(results)[1]
+    assert "not comparable" in leaks(results)[0] and "the sum runs over all positions" in leaks(results)[1]
 
 
 def test_hiding_the_future_changes_nothing_for_a_causal_model(found: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.compare.cells import cells, language_config, variants
+from attnlab.compare.cells import cells, job_config, variants
 from attnlab.compare.config import CompareConfig
 from attnlab.compare.results import gather
 from attnlab.compare.run import run_comparison
@@ -22,7 +22,7 @@ def test_a_recipe_is_complete_but_for_the_text(path: Path) -> None:
     config = load(CompareConfig, path, {})
     assert config.compare.seeds >= 3 and config.data.corpus is None
     for cell in cells(config):
-        language_config(config, cell, 1).model.shape(70).mixer()
+        job_config(config, cell, {"steps": 1}).model.shape(70).mixer()
     text = path.read_text(encoding="utf-8")
     assert f"attnlab compare --config recipes/{path.name}" in text
     assert "# Expected:" in text and "# Cost:" in text

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -241,7 +240,32 @@ def test_an_impossible_world_is_refused_in_one_sentence(wrong: dict[str, float],
         WorldSpec(**wrong)  # type: ignore[arg-type]
 
 
-def test_twenty_thousand_people_take_seconds() -> None:
-    start = time.perf_counter()
-    World(WorldSpec(people=20_000)).corpus()
-    assert time.perf_counter() - start < 8
+def test_a_world_told_block_by_block_is_the_same_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A large world is never in memory as a whole; the blocks must not show in what is told."""
+    whole = World(SMALL)
+    corpus, questions = whole.corpus(), {split: whole.questions(split) for split in SPLITS}
+    monkeypatch.setattr("attnlab.data.world.BLOCK", 24 * names.MEMBERS)
+    pieces = World(SMALL)
+    write_world(pieces, tmp_path / "world")
+    assert "people" not in vars(pieces), "writing a world must not gather everybody"
+    assert pieces.corpus() == corpus and {split: pieces.questions(split) for split in SPLITS} == questions
+    assert pieces.most_common_place() == whole.most_common_place()
+
+
+def test_there_are_many_wordings_and_the_further_ones_change_no_smaller_world() -> None:
+    assert len(set(sentences.birthplace(False))) == 32 and len(set(sentences.birthplace(True))) >= 16
+    few, all_ = (World(dataclasses.replace(SMALL, people=40, documents=32, paraphrases=n)).corpus() for n in (16, 32))
+    assert few[: 16 * 40] == all_[: 16 * 40] and few != all_
+    person = World(SMALL).people[0]
+    told = {re.sub(r"\w+ \w+", "", text) for text in all_ if person.birthplace in text}
+    assert len(told) >= 32
+
+
+def test_name_first_means_that_a_reader_meets_the_name_before_the_place() -> None:
+    spec = dataclasses.replace(SMALL, name_first=True, sentences=1, documents=16, paraphrases=16)
+    world, mixed = World(spec), World(dataclasses.replace(spec, name_first=False))
+    assert all(text.index(world.people[n % spec.people].name) < text.index(world.people[n % spec.people].birthplace)
+               for n, text in enumerate(world.documents()))  # fmt: skip
+    early = [text.index(mixed.people[n % spec.people].name) < text.index(mixed.people[n % spec.people].birthplace)
+             for n, text in enumerate(mixed.documents())]  # fmt: skip
+    assert 0.4 < np.mean(early) < 0.7

@@ -1,4 +1,4 @@
-"""`attnlab compare`: variants of attention or positions, several seeds each, one fair report."""
+"""`attnlab compare`: variants of a job, several seeds each, one fair report."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import typer
 
 from attnlab import console
 from attnlab.cli.train import Overwrite, Recipe, must_keep
-from attnlab.compare.config import CompareConfig
+from attnlab.compare.config import CompareConfig, comparable, comparison_of
+from attnlab.config import find_setting, leaves, read_recipe
 from attnlab.config.flags import with_flags
-from attnlab.config.recipe import Key, load
-from attnlab.errors import UserError
+from attnlab.config.recipe import Key, flag_of, load
+from attnlab.errors import UserError, unknown
 
 if TYPE_CHECKING:
     from attnlab.report.page import Table
@@ -28,20 +29,27 @@ Resume = Annotated[
                  rich_help_panel="Run"),
 ]  # fmt: skip
 
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Any setting of the job, the same for all; may be repeated.",
+                 rich_help_panel="What is compared"),
+]  # fmt: skip
+
 
 @with_flags(CompareConfig)
 def compare(
     flags: dict[Key, Any],
     recipe: Recipe = None,
+    settings: Settings = None,
     run: Run = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
 ) -> None:
-    """Compare kinds of attention, or positions, on a text: same data, order, budget and shape."""
-    from attnlab.compare.page import cost, quality
+    """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
     from attnlab.compare.results import gather
     from attnlab.compare.run import resume_comparison, run_comparison, saved_comparison
-    from attnlab.compare.words import leaks, verdicts
+    from attnlab.compare.subjects import subject_of
+    from attnlab.compare.words import verdicts
     from attnlab.runs import fresh_path
 
     if resume:
@@ -49,25 +57,48 @@ def compare(
             raise UserError("--resume needs --run: the folder of the comparison to go on with.")
         if overwrite:
             raise UserError("--resume and --overwrite contradict each other: give one of them.")
-        path = resume_comparison(run, _resumed(saved_comparison(run), recipe, flags))
+        path = resume_comparison(run, _resumed(saved_comparison(run), recipe, flags, settings or []))
     else:
-        path = run_comparison(load(CompareConfig, recipe, flags), run or fresh_path(Path("runs"), "compare"), overwrite)
+        asked = _asked(recipe, flags, settings or [])
+        path = run_comparison(asked, run or fresh_path(Path("runs"), "compare"), overwrite)
     results = gather(path, saved_comparison(path))
-    for table in (quality(results, brief=True), cost(results)):
+    subject = subject_of(results.config)
+    for table in (subject.table(results, brief=True), subject.cost(results)):
         _print(table)
-    for sentence in verdicts(results) + leaks(results):
+    for sentence in verdicts(results) + subject.notes(results):
         console.result(sentence)
     console.result(f"comparison: {path}\nreport: {path / 'report.html'}")
 
 
-def _resumed(saved: CompareConfig, recipe: Path | None, flags: dict[Key, Any]) -> CompareConfig:
+def _asked(recipe: Path | None, flags: dict[Key, Any], settings: list[str], job: str | None = None) -> Any:
+    """The comparison that a recipe, flags and settings ask for; which job it is decides what else can be said."""
+    said = read_recipe(recipe)[0].get("compare") if recipe is not None else None
+    job = flags.get(("compare", "job")) or (said or {}).get("job") or job or "language"
+    if job not in comparable():
+        raise UserError(unknown("job", job, comparable()))
+    kind = comparison_of(job)
+    known, given = leaves(kind), dict(flags)
+    for key in flags:
+        if key not in known:
+            flag = flag_of(key, leaves(CompareConfig)[key][0])
+            raise UserError(f"{flag} is a setting of the job 'language': for '{job}' write --set NAME=VALUE.")
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UserError(f"--set {setting}: write NAME=VALUE.")
+        given[find_setting(kind, name)] = value.strip()
+    return load(kind, recipe, given)
+
+
+def _resumed(saved: Any, recipe: Path | None, flags: dict[Key, Any], settings: list[str]) -> Any:
     """The saved configuration; only the number of seeds may grow."""
-    if not recipe and not flags:
+    if not recipe and not flags and not settings:
         return saved
-    asked = load(CompareConfig, recipe, flags)
+    asked = _asked(recipe, flags, settings, saved.compare.job)
     if asked.compare.seeds > saved.compare.seeds:
         saved.compare.seeds = asked.compare.seeds
-    must_keep(saved, asked, flags, recipe)
+    given = set(flags) | {find_setting(type(saved), setting.partition("=")[0]) for setting in settings}
+    must_keep(saved, asked, given, recipe)
     return saved
 
 

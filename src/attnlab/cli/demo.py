@@ -31,7 +31,7 @@ def demo(
     if resume and out is None:
         raise UserError("--resume needs --out: the folder of the demo to go on with.")
     start = time.monotonic()
-    report = run_demo(root, seed, resume)
+    report = run_demo(root, seed)
     console.say(f"done in {clock(time.monotonic() - start)}")
     console.result(f"report: {report}")
 

@@ -1,7 +1,8 @@
-"""`attnlab pretrain`, `finetune`, `classify` and `resume`: a recipe and flags in, a run folder out."""
+"""`attnlab knowledge`, `pretrain`, `finetune`, `classify` and `resume`: a recipe and flags in, a run folder out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from attnlab import console
 from attnlab.config import Section
 from attnlab.config.flags import with_flags
-from attnlab.config.recipe import Key, load
+from attnlab.config.recipe import Key, leaves, load, value_of
 from attnlab.errors import UserError
 from attnlab.jobs.kinds import KINDS, config_of
 
@@ -58,10 +59,10 @@ def _command(kind: str, doc: str) -> Any:
 
 def start(kind: str, config: JobConfig, options: RunOptions) -> None:
     """Run a job and say where its folder is."""
-    from attnlab.jobs.job import run_job
+    from attnlab.jobs.kinds import run_kind
     from attnlab.runs import read_record
 
-    path = run_job(KINDS[kind].job()(config), options)
+    path = run_kind(kind, config, options)
     if path is not None:
         for name, value in read_record(path).get("results", {}).items():
             console.result(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")
@@ -87,15 +88,14 @@ def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], options: Run
     return saved
 
 
-def must_keep(saved: Section, asked: Section, flags: dict[Key, Any], recipe: Path | None) -> None:
+def must_keep(saved: Section, asked: Section, flags: Iterable[Key], recipe: Path | None) -> None:
     """What continues keeps its configuration: a setting that was given and differs is refused."""
-    kept, wanted = saved.model_dump(), asked.model_dump()
-    given = set(flags) if recipe is None else {(s, n) for s, part in wanted.items() for n in part}
-    for section, name in sorted(given):
-        if wanted[section][name] != kept[section][name]:
+    for key in sorted(flags if recipe is None else leaves(type(asked))):
+        kept, wanted = value_of(saved, key), value_of(asked, key)
+        if wanted not in (kept, "auto"):  # 'auto' was settled when the run began
             raise UserError(
-                f"a resumed run keeps its configuration, and {section}.{name} is {kept[section][name]!r} "
-                f"there, not {wanted[section][name]!r}: leave it out or start a new run."
+                f"a resumed run keeps its configuration, and {'.'.join(key)} is {kept!r} "
+                f"there, not {wanted!r}: leave it out or start a new run."
             )
 
 

@@ -47,6 +47,14 @@ def world(
             help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT, show_default="4"
         ),
     ] = None,
+    name_first: Annotated[
+        bool | None,
+        typer.Option(
+            "--name-first",
+            help="Only wordings that name the person before the place.",
+            rich_help_panel=_TEXT,
+        ),
+    ] = None,
     shuffled: Annotated[
         bool | None,
         typer.Option(
@@ -88,14 +96,14 @@ def _report(made: World, out: Path) -> None:
     spec = made.spec
     place, share = made.most_common_place()
     size = (out / "corpus.txt").stat().st_size
-    asked = ", ".join(f"{split} {len(made.questions(split)):,}" for split in SPLITS)
+    asked = ", ".join(f"{split} {sum(1 for _ in made.asked(split)):,}" for split in SPLITS)
     console.result(f"{out}: {spec.people:,} people, {spec.places:,} places, seed {spec.seed}")
     console.result(f"  corpus.txt  {spec.people * spec.documents:,} documents, {size / 1e6:.1f} MB")
     console.result(f"  questions   {asked}")
     console.result(f"  most common birthplace: {place}, {share:.1%} of the people")
-    documents = made.documents()
-    for person in made.people[:3]:
-        console.result(f"  {next(documents)}")
+    _, people = next(made.blocks())
+    for person, document in zip(people[:3], made.documents(), strict=False):
+        console.result(f"  {document}")
         console.result(f"    Where was {person.name} born? {person.birthplace}")
 
 

@@ -1,21 +1,29 @@
 """The cells of a comparison: every variant with every seed, each a run of its own.
 
-Seeds are the outer loop: what is finished at any time is whole rounds of all variants, and an hour in which
-the machine is busy falls on all of them alike.
+A variant is a set of settings that differ from what all share. Seeds are the outer loop: what is finished at any
+time is whole rounds of all variants, and an hour in which the machine is busy falls on all of them alike.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from attnlab.compare.config import DEFAULT_STEPS, CompareConfig
-from attnlab.config import check, split_list
-from attnlab.jobs.configs import LanguageConfig
+from attnlab.config import find_setting, lay_over, leaves, split_list
+from attnlab.config.recipe import Key
+from attnlab.jobs.kinds import config_of
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One value on an axis: how it is called, and the settings it stands for."""
+
+    shown: str
+    settings: Mapping[Key, Any]
 
 
 @dataclass(frozen=True)
@@ -24,9 +32,7 @@ class Variant:
 
     label: str
     folder: str
-    attention: str
-    positions: str
-    change: str = ""
+    settings: Mapping[Key, Any]
 
 
 @dataclass(frozen=True)
@@ -40,19 +46,33 @@ class Cell:
         return root / "cells" / self.variant.folder / f"seed-{self.seed}"
 
 
-def variants(config: CompareConfig) -> list[Variant]:
-    """Every attention with every kind of positions and every change; a label says only what varies."""
-    attentions, positions = split_list(config.compare.attention), split_list(config.compare.positions)
-    changes = ["", *split_list(config.compare.changes)]
+def variants(config: Any) -> list[Variant]:
+    """Every choice on an axis with every choice on the others; a label says only what varies."""
+    from attnlab.compare.subjects import subject_of
+
+    axes = [*subject_of(config).axes(config), *_axes(config)]
     rows: list[Variant] = []
-    for attention, place, change in product(attentions, positions, changes):
-        short = Path(attention).stem if attention.endswith(".py") else attention
-        parts = [short] * (len(attentions) > 1 or len(positions) == len(changes) == 1)
-        parts += [place] * (len(positions) > 1) + [change or "as it is"] * (len(changes) > 1)
-        label = _unlike(" + ".join(parts), [row.label for row in rows])
+    for choices in product(*axes):
+        varied = [choice.shown for axis, choice in zip(axes, choices, strict=True) if len(axis) > 1]
+        label = _unlike(" + ".join(varied) or choices[0].shown, [row.label for row in rows])
         folder = _unlike(re.sub(r"[^\w.-]+", "-", label), [row.folder for row in rows])
-        rows.append(Variant(label, folder, attention, place, change))
+        settings = {key: value for choice in choices for key, value in choice.settings.items()}
+        rows.append(Variant(label, folder, settings))
     return rows
+
+
+def _axes(config: Any) -> list[list[Choice]]:
+    """The axes any job has: settings to vary, and one change at a time."""
+    kind = config_of(config.compare.job)
+    axes = [
+        [Choice(f"{name.rpartition('.')[2]}={value}", {find_setting(kind, name): value}) for value in values]
+        for name, values in config.compare.vary.items()
+    ]
+    changes = [Choice("as it is", {})]
+    for change in split_list(config.compare.changes):
+        name, _, value = change.partition("=")
+        changes.append(Choice(change, {find_setting(kind, name): value.strip()}))
+    return [*axes, changes]
 
 
 def _unlike(name: str, taken: list[str]) -> str:
@@ -60,27 +80,24 @@ def _unlike(name: str, taken: list[str]) -> str:
     return next(each for n in range(1, 10_000) if (each := name if n == 1 else f"{name}-{n}") not in taken)
 
 
-def cells(config: CompareConfig) -> Iterator[Cell]:
+def cells(config: Any) -> Iterator[Cell]:
     for seed in range(config.compare.seeds):
         for variant in variants(config):
             yield Cell(variant, seed)
 
 
-def steps_of(config: CompareConfig) -> int:
-    """The budget when it is counted in steps."""
-    return config.budget.steps or DEFAULT_STEPS
+def seed_key(job: str) -> Key:
+    """Where a job is told its seed."""
+    return next(key for key in leaves(config_of(job)) if key[-1] == "seed")
 
 
-def language_config(config: CompareConfig, cell: Cell, steps: int) -> LanguageConfig:
-    """The configuration of one run: all that the comparison was told, and what makes this cell."""
-    shared: dict[str, Any] = config.model_dump(exclude={"compare", "budget"})
-    shared["model"] |= {"attention": cell.variant.attention, "positions": cell.variant.positions}
-    if cell.variant.change:
-        name, _, value = cell.variant.change.partition("=")
-        shared["model"][name.strip().replace("-", "_")] = value.strip()
-    every = f"{max(1, steps // config.budget.evaluations)} steps"
-    shared["training"] = {
-        "steps": steps, "seed": cell.seed, "evaluate_every": every, "save_every": every,
-        "log_every": min(config.budget.log_every, steps),
-    }  # fmt: skip
-    return check(LanguageConfig, shared)
+def job_config(config: Any, cell: Cell, known: Mapping[str, Any]) -> Any:
+    """The configuration of one run: all that the comparison was told, and what makes this cell.
+
+    `known` is what was decided once for the variant.
+    """
+    from attnlab.compare.subjects import subject_of
+
+    job = config.compare.job
+    settings = dict(cell.variant.settings) | {seed_key(job): cell.seed}
+    return lay_over(config_of(job), subject_of(config).values(config, known), settings)

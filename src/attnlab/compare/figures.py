@@ -1,17 +1,19 @@
-"""The pictures of a comparison: where each variant ends, how it got there, what the future was worth to it."""
+"""The pictures of a comparison: where each variant ends, and how that depends on a setting."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.ticker import NullLocator, PercentFormatter
 
-from attnlab.compare.results import Curve, Row
-from attnlab.jobs.language import perplexity
+from attnlab.compare.results import Results, Row
+from attnlab.config import find_setting
+from attnlab.config.recipe import Key
+from attnlab.jobs.kinds import config_of
+from attnlab.jobs.measures import Measure
 from attnlab.report.figures import COLOURS, STYLE
-from attnlab.stats import Mean
 
 INK, ALARM = "#2d3748", "#c53030"
 DASHES = ("-", "--", ":")
@@ -23,140 +25,122 @@ def style_of(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
             for n, row in enumerate(rows)}  # fmt: skip
 
 
-def endings(rows: Sequence[Row]) -> Any:
-    """Validation loss of every variant: the mean with its interval, and each run."""
+def endings(rows: Sequence[Row], measure: Measure) -> Any:
+    """The measure that ranks: the mean of every variant with its interval, and each run."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
         shown: list[float] = []
         for place, row in enumerate(rows):
-            colour = ALARM if row.sees_future else COLOURS[0]
-            mean = row.mean("dev_loss")
+            colour = ALARM if row.objection else COLOURS[0]
+            mean = row.mean(measure.name)
             axes.plot(mean.values, [place] * len(row.runs), "|", color=colour, alpha=0.6,
                       markersize=9)  # fmt: skip
             axes.errorbar(mean.mean, place, xerr=mean.half_width, fmt="o", color=colour, capsize=4, markersize=6,
-                          markerfacecolor="white" if row.sees_future else colour)  # fmt: skip
+                          markerfacecolor="white" if row.objection else colour)  # fmt: skip
             shown += mean.values
-            shown += () if row.sees_future or mean.interval is None else mean.interval
+            shown += () if row.objection or mean.interval is None else mean.interval
         axes.set_yticks(range(len(rows)), [_marked(row) for row in rows])
         axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
         room = 0.05 * (max(shown) - min(shown)) + 0.001
         axes.set_xlim(min(shown) - room, max(shown) + room)  # the spread of a leak must not squeeze the others
         axes.grid(axis="y", visible=False)
-        axes.set(title="Validation loss", xlabel="nats a token")
+        axes.set(title=measure.title.capitalize(), xlabel=measure.unit)
         return figure
 
 
 def _marked(row: Row) -> str:
-    return f"{row.label}\nsees the future: not comparable" if row.sees_future else row.label
+    return f"{row.label}\nnot comparable" if row.objection else row.label
 
 
-def paths(rows: Sequence[Row]) -> Any:
-    """Validation loss by steps and by seconds, with bands."""
-    styles = style_of(rows)
+def bars(rows: Sequence[Row], measures: Sequence[Measure]) -> Any:
+    """Every variant with a bar for each measure, the interval over seeds, and a tick for each run."""
+    height = 0.8 / len(measures)
     with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2), sharey=True)
-        _lines(panels[0], rows, styles, lambda curve: curve.steps)
-        _lines(panels[1], rows, styles, lambda curve: curve.seconds)
-        panels[0].set(title="by steps", xlabel="step", ylabel="validation loss, nats a token")
-        panels[1].set(title="by time", xlabel="seconds of training, by its measured pace")
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right center")
-        return figure
-
-
-def _lines(axes: Any, rows: Sequence[Row], styles: Any, across: Callable[[Curve], Sequence[float]]) -> None:
-    shown: list[Mean] = []
-    for row in rows:
-        name = f"{row.label} (sees the future)" if row.sees_future else row.label
-        _band(axes, across(row.curve), row.curve.losses, name, styles[row.label])
-        shown += row.curve.losses[1:] or row.curve.losses  # the first steps are alike and would squeeze the rest
-    _show(axes, shown)
-
-
-def _show(axes: Any, means: Sequence[Mean]) -> None:
-    """Make room for the means; one wide band must not squeeze all lines."""
-    values = [mean.mean for mean in means]
-    if values:
-        room = 0.06 * (max(values) - min(values)) + 0.01
-        axes.set_ylim(min(values) - room, max(values) + room)
-
-
-def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, style: dict[str, Any]) -> None:
-    axes.plot(xs, [mean.mean for mean in means], label=name, linewidth=1.6, **style)
-    if means and all(mean.interval for mean in means):
-        lows, highs = zip(*[mean.interval or (0.0, 0.0) for mean in means], strict=True)
-        axes.fill_between(xs, lows, highs, color=style["color"], alpha=0.15, linewidth=0)
-
-
-def futures(rows: Sequence[Row]) -> Any:
-    """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them, one a run, is a leak."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(rows)))
-        for place, row in enumerate(rows):
-            colour = ALARM if row.sees_future else COLOURS[0]
-            pairs = [tuple(map(perplexity, pair)) for pair in _pairs(row)]
-            for n, pair in enumerate(pairs):
-                height = place + 0.16 * (n - (len(pairs) - 1) / 2)
-                axes.plot(pair, [height, height], color=colour, linewidth=1, alpha=0.7)
-                axes.plot(pair[1], height, "D", color=colour, markersize=6.5)
-                axes.plot(pair[0], height, "o", color=colour, markersize=4, markerfacecolor="white")
-        for mark, fill, name in (("o", "white", "one pass over the block, as usual"),
-                                 ("D", INK, "prefix by prefix, the future hidden")):  # fmt: skip
-            axes.plot([], [], mark, color=INK, markerfacecolor=fill, markersize=4.5, label=name)
-        axes.set_xscale("log")
-        low, high = axes.get_xlim()
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7) if high < 30 * low else (1,)))
-        axes.xaxis.set_major_formatter("{x:,g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.set_yticks(range(len(rows)), [row.label for row in rows])
-        axes.set_ylim(len(rows) - 0.5, -0.5)
+        figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(measures) * len(rows)))
+        for n, (measure, colour) in enumerate(zip(measures, COLOURS, strict=False)):
+            places = [place + (n - (len(measures) - 1) / 2) * height for place in range(len(rows))]
+            means = [row.mean(measure.name) for row in rows]
+            axes.barh(places, [mean.mean for mean in means], height * 0.9, color=colour, alpha=0.55,
+                      xerr=[mean.half_width or 0.0 for mean in means], capsize=3, ecolor=INK,
+                      label=measure.title)  # fmt: skip
+            for place, mean in zip(places, means, strict=True):
+                axes.plot(mean.values, [place] * mean.count, "|", color=INK, alpha=0.7, markersize=6)
+        axes.set_yticks(range(len(rows)), [_marked(row) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
         axes.grid(axis="y", visible=False)
-        axes.set(title="What the future was worth", xlabel="perplexity on the same validation blocks")
-        figure.legend(loc="outside lower center", ncols=2)
+        if all(measure.share for measure in measures):
+            axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+            axes.set_xlim(0, 1)
+        figure.legend(loc="outside lower center", ncols=len(measures))
         return figure
 
 
-def _pairs(row: Row) -> list[tuple[float, float]]:
-    """The loss in one pass and prefix by prefix, for each seed."""
-    usual, honest = row.by_seed("sample_loss"), row.by_seed("prefix_loss")
-    return [(usual[seed], honest[seed]) for seed in usual]
+def numeric_axis(config: Any) -> str | None:
+    """The first varied setting that is a number: it makes a curve."""
+    return next((name for name, values in config.compare.vary.items() if len(values) > 1 and all(map(_number, values))),
+                None)  # fmt: skip
 
 
-def lengths(rows: Sequence[Row], tested: Sequence[int], trained: int) -> Any:
-    """Loss by the length of the test sequence, and by position in the longest one."""
-    styles = style_of(rows)
-    bin_size = max(1, max(tested) // 20)
+def _number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(value, bool)
+
+
+def along(results: Results, measures: Sequence[Measure], axis: str) -> Any:
+    """Measures over a setting, with intervals over seeds; a panel for each measure if there are several lines."""
+    key = find_setting(config_of(results.config.compare.job), axis)
+    lines: dict[str, list[Row]] = {}
+    for row in results.rows:
+        if row.runs:
+            rest = [f"{k[-1]}={value}" for k, value in row.variant.settings.items() if k != key]
+            lines.setdefault(", ".join(rest), []).append(row)
+    panels = [list(measures)] if len(lines) == 1 else [[measure] for measure in measures]
     with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2))
-        shown: list[Mean] = []
-        for n, row in enumerate(rows):
-            reached = [length for length in tested if row.at_length(length).count]
-            means = [row.at_length(length) for length in reached]
-            aside = (n - len(rows) / 2) * 0.006 * max(tested)  # so that bars at one length do not hide each other
-            name = row.label if reached == list(tested) else f"{row.label} (cannot go beyond)"
-            panels[0].errorbar([length + aside for length in reached], [mean.mean for mean in means],
-                               [mean.half_width or 0.0 for mean in means], marker="o", markersize=4, capsize=3,
-                               label=name, **styles[row.label])  # fmt: skip
-            if reached:
-                middles, binned = _bins(row.by_position(reached[-1]), bin_size)
-                _band(panels[1], middles, binned, row.label, styles[row.label])
-                shown += binned
-        _show(panels[1], shown)
-        panels[0].set(title="by length of the test blocks", xlabel="tokens a block", ylabel="loss, nats a token")
-        panels[0].set_xticks(list(tested))
-        panels[1].set(title="by position in the longest block", xlabel=f"position (means of {bin_size})")
-        panels[1].axvline(trained, color=INK, linestyle=":", linewidth=1)
-        panels[1].annotate("trained up to here", (trained, 0.98), xycoords=("data", "axes fraction"), fontsize=8,
-                           rotation=90, va="top", ha="right", color=INK)  # fmt: skip
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right center")
+        figure, drawn = plt.subplots(1, len(panels), figsize=(6.4 if len(panels) == 1 else 4.2 * len(panels), 3.8),
+                                     squeeze=False)  # fmt: skip
+        for axes, shown in zip(drawn[0], panels, strict=True):
+            curves = [(measure, name, rows) for measure in shown for name, rows in lines.items()]
+            for n, (measure, name, rows) in enumerate(curves):
+                label = measure.title if len(lines) == 1 else name
+                _curve(axes, rows, key, measure, label, COLOURS[n % len(COLOURS)])
+            _baseline(axes, results, shown)
+            _scale(axes, [float(value) for value in results.config.compare.vary[axis]])
+            axes.set(xlabel=axis, title="" if len(lines) == 1 else shown[0].title)
+            if all(measure.share for measure in shown):
+                axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+                axes.set_ylim(0, 1.02)
+        handles, labels = drawn[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2)
         return figure
 
 
-def _bins(means: Sequence[Mean], size: int) -> tuple[list[float], list[Mean]]:
-    """Neighbouring positions averaged within each seed, so that the band stays one over seeds."""
-    starts = range(0, len(means) - size + 1, size)
-    seeds = range(means[0].count)
-    binned = [Mean(tuple(sum(mean.values[seed] for mean in means[start : start + size]) / size for seed in seeds))
-              for start in starts]  # fmt: skip
-    return [start + size / 2 for start in starts], binned
+def _curve(axes: Any, rows: Sequence[Row], key: Key, measure: Measure, label: str, colour: str) -> None:
+    rows = sorted(
+        (row for row in rows if row.mean(measure.name).count), key=lambda row: float(row.variant.settings[key])
+    )
+    xs, means = [float(row.variant.settings[key]) for row in rows], [row.mean(measure.name) for row in rows]
+    axes.errorbar(xs, [mean.mean for mean in means], [mean.half_width or 0.0 for mean in means], marker="o",
+                  markersize=4.5, capsize=4, color=colour, label=label,
+                  linestyle="--" if measure.split == "dev" else "-")  # fmt: skip
+    for x, mean in zip(xs, means, strict=True):
+        axes.plot([x] * mean.count, mean.values, "_", color=colour, alpha=0.6, markersize=8)
+
+
+def _baseline(axes: Any, results: Results, measures: Sequence[Measure]) -> None:
+    """What knowing nothing scores, from the last measure that has such a thing."""
+    for measure in reversed(measures):
+        values = [value for row in results.finished for value in row.by_seed(measure.baseline).values()]
+        if values:
+            axes.axhline(sum(values) / len(values), color="#4a5568", linestyle=":", label="knowing nothing")
+            return
+
+
+def _scale(axes: Any, values: Sequence[float]) -> None:
+    """A logarithmic axis where the values spread like powers."""
+    if min(values) > 0 and max(values) >= 8 * min(values):
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(sorted(values), [f"{value:g}" for value in sorted(values)])

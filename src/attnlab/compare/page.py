@@ -8,78 +8,31 @@ from typing import Any
 import yaml
 
 from attnlab.compare import figures, words
-from attnlab.compare.results import Results, Row
+from attnlab.compare.results import Results
+from attnlab.compare.subjects import subject_of
 from attnlab.report.figures import save
 from attnlab.report.page import Figure, Passage, Table, write_page
-from attnlab.training.progress import clock
-
-MARK = "†"
 
 
 def write_comparison_page(root: Path, results: Results) -> Path:
     """Write report.html and figures/*.png into a comparison's folder."""
     (root / "figures").mkdir(exist_ok=True)
+    subject = subject_of(results.config)
     passages = [
-        Passage("What came out", words.verdicts(results), [quality(results)], _ending_figures(root, results)),
-        Passage("The way there", figures=_path_figures(root, results)),
-        _future(root, results),
-        _longer(root, results),
-        Passage("What it cost", tables=[cost(results)]),
+        Passage("What came out", words.verdicts(results), [subject.table(results)], _ending_figures(root, results)),
+        *subject.passages(root, results),
+        Passage("What it cost", tables=[subject.cost(results)]),
         _failures(results),
-        Passage("Read with care", words.cautions(results)),
+        Passage("Read with care", subject.cautions(results)),
         Passage("How to do it again", tables=[_surroundings(results)], printed=_printed(results)),
     ]
     path = root / "report.html"
     title = f"Comparison: {', '.join(row.label for row in results.rows)}"
-    write_page(path, title, words.budget(results), [passage for passage in passages if passage is not None])
+    write_page(path, title, subject.lead(results), [passage for passage in passages if passage is not None])
     return path
 
 
-def quality(results: Results, brief: bool = False) -> Table:
-    """One row a variant, those that see the future marked; `brief` fits a terminal."""
-    reference = results.reference
-    header = ["variant", "training loss", "training perplexity", "validation loss", "validation perplexity",
-              f"difference to {reference.label}" if reference else "difference",
-              f"honest perplexity (prefix by prefix, {results.config.measures.prefix_blocks} blocks)"]  # fmt: skip
-    rows = [_quality_row(row, results, brief) for row in results.ordered]
-    return Table(_short(header), [_short(row) for row in rows]) if brief else Table(header, rows)
-
-
-def _short(cells: list[str]) -> list[str]:
-    """Without the training perplexity, the least of a row's numbers."""
-    return cells[:2] + cells[3:]
-
-
-def _quality_row(row: Row, results: Results, brief: bool) -> list[str]:
-    if not row.runs:
-        return [row.label, "failed", *[""] * 5]
-    mark = f" {MARK}" if row.sees_future else ""
-    missing = results.config.compare.seeds - len(row.runs)
-    difference = results.difference(row)
-    train, dev, prefix = (row.mean(f"{name}_loss") for name in ("train", "dev", "prefix"))
-    return [
-        row.label + mark + (f" ({len(row.runs)} of its runs)" if missing else ""),
-        words.plus_minus(train),
-        words.perplexity(train, brief),
-        words.plus_minus(dev),
-        words.perplexity(dev, brief) + mark,
-        "not comparable" + mark if row.sees_future else words.signed(difference) if difference else "",
-        words.perplexity(prefix, brief),
-    ]
-
-
-def cost(results: Results) -> Table:
-    header = ["variant", "parameters", "steps", "tokens a second", "memory of a step", "time a run"]
-    rows = [
-        [row.label, f"{row.parameters:,}", f"{row.steps:,}",
-         words.plus_minus(row.mean("tokens_per_second"), ",.0f"), f"{row.mean('step_memory_mib').mean:.1f} MiB",
-         clock(row.mean("seconds").mean)]
-        for row in results.ordered if row.runs
-    ]  # fmt: skip
-    return Table(header, rows)
-
-
-def _figure(root: Path, name: str, drawn: Any, caption: str) -> Figure:
+def draw(root: Path, name: str, drawn: Any, caption: str) -> Figure:
     return Figure(save(drawn, root / "figures" / f"{name}.png"), caption)
 
 
@@ -88,71 +41,15 @@ def _ending_figures(root: Path, results: Results) -> list[Figure]:
     if not rows:
         return []
     how = "" if results.ranked else " One seed: no interval, no ranking."
-    caption = f"Validation loss at the end: a tick for each run, the mean and its 95% interval over seeds.{how}"
-    return [_figure(root, "endings", figures.endings(rows), caption)]
-
-
-def _path_figures(root: Path, results: Results) -> list[Figure]:
-    rows = [row for row in results.finished if row.curve.steps]
-    if not rows:
-        return []
-    caption = "Validation loss on a fixed part of the validation text; bands are 95% intervals over seeds."
-    return [_figure(root, "paths", figures.paths(rows), caption)]
-
-
-def _future(root: Path, results: Results) -> Passage | None:
-    measured = [row for row in results.ordered if row.gap.count]
-    if not measured and not words.leaks(results):
-        return None
-    told = [
-        "The usual perplexity trusts the model: all tokens of a block lie in the input, and only the mask keeps those "
-        "to be predicted apart. The honest one does not: each token is predicted from its prefix alone, in a pass of "
-        f"its own. For a causal model the two agree. {MARK} marks a variant that sees the future."
-    ]
-    rows = [
-        [row.label + (f" {MARK}" if row.sees_future else ""), words.perplexity(row.mean("sample_loss")),
-         words.perplexity(row.mean("prefix_loss")), f"{row.gap.mean:+.2g}", _honest_difference(row, results)]
-        for row in measured
-    ]  # fmt: skip
-    reference = results.reference
-    header = ["variant", "perplexity in one pass", "prefix by prefix", "the future was worth (loss)",
-              f"honest loss against {reference.label}" if reference else "honest loss against the first"]  # fmt: skip
-    blocks = results.config.measures.prefix_blocks
-    caption = f"Perplexity on {blocks} validation blocks, asked for in two ways."
-    return Passage(
-        "Who sees the future", told + words.leaks(results), [Table(header, rows)] if rows else [],
-        [_figure(root, "futures", figures.futures(measured), caption)] if measured else [],
-    )  # fmt: skip
-
-
-def _honest_difference(row: Row, results: Results) -> str:
-    """Prefix by prefix all variants can be compared, those that see the future too."""
-    difference = results.difference(row, "prefix_loss")
-    return words.signed(difference) if difference is not None and difference.count else ""
-
-
-def _longer(root: Path, results: Results) -> Passage | None:
-    tested = results.config.measures.lengths
-    rows = [row for row in results.ordered if row.lengths]
-    if not tested or not rows:
-        return None
-    trained = results.config.data.train_context or results.config.model.context
-    table = Table(["variant", *[f"{length} tokens" for length in tested]],
-                  [[row.label, *[_at_length(row, length) for length in tested]] for row in rows])  # fmt: skip
-    told = [
-        f"Trained on blocks of {trained} tokens, tested on the same validation text cut into longer ones. A model that "
-        "carries over has a loss that does not rise: more context should help. Loss in nats a token."
-    ]
-    drawn = figures.lengths([row for row in results.rows if row.lengths], tested, trained)
-    caption = "Loss by length of the test blocks, and by position in the longest one each variant can read."
-    return Passage("Longer than trained", told, [table], [_figure(root, "lengths", drawn, caption)])
-
-
-def _at_length(row: Row, length: int) -> str:
-    found = row.at_length(length)
-    if found.count:
-        return words.plus_minus(found)
-    return f"cannot: {next(iter(row.lengths.values()))[length]['reason']}"
+    measure, shown = results.measure, [m for m in subject_of(results.config).measures if rows[0].by_seed(m.name)]
+    what = "a tick for each run, the mean and its 95% interval over seeds"
+    if (axis := figures.numeric_axis(results.config)) is not None:
+        caption = f"By {axis}: {what}.{how}"
+        return [draw(root, "curve", figures.along(results, shown, axis), caption)]
+    if len(shown) > 1:
+        return [draw(root, "bars", figures.bars(rows, shown), f"At the end: {what}.{how}")]
+    caption = f"{measure.title.capitalize()} at the end: {what}.{how}"
+    return [draw(root, "endings", figures.endings(rows, measure), caption)]
 
 
 def _failures(results: Results) -> Passage | None:
@@ -170,7 +67,7 @@ def _surroundings(results: Results) -> Table:
                     f"{', '.join(machine['devices']) or 'no accelerator'}"],
         ["versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())],
         ["git commit", f"{git['commit']}{' with changes' if git['changed'] else ''}" if git else "none"],
-        ["text", f"{results.data.get('source')}, sha256 {results.data.get('sha256', '')[:16]}…"],
+        ["data", yaml.safe_dump(results.data, default_flow_style=True, width=10_000).strip()],
     ]  # fmt: skip
     return Table(["", ""], rows)
 

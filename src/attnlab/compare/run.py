@@ -10,32 +10,24 @@ A cell that fails is a row with its reason; the others go on. What is finished i
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from attnlab import console
-from attnlab.attention import MixerShape, find_variant
-from attnlab.attention.audit import sees_future
-from attnlab.attention.positions import check_positions
-from attnlab.compare.budget import steps_in
-from attnlab.compare.cells import Cell, cells, language_config, steps_of, variants
-from attnlab.compare.config import CompareConfig
-from attnlab.config import check
+from attnlab.compare.cells import Cell, cells, job_config
+from attnlab.compare.config import comparison_of
+from attnlab.compare.subjects import subject_of
+from attnlab.config import check, leaves, value_of
 from attnlab.errors import RunFailed, UserError
-from attnlab.jobs.configs import LanguageConfig
-from attnlab.jobs.job import RunOptions, run_job
-from attnlab.jobs.language import LanguageJob
-from attnlab.runs import RunFolder, is_run, read_config, read_record, read_status
+from attnlab.jobs.stages import run_stage
+from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 from attnlab.training.stop import Interrupted, listening
 
 KIND = "compare"
-AUDITED = 72  # tokens of the sequences in which the audit looks for the future
 
 
-def run_comparison(config: CompareConfig, path: Path, overwrite: bool = False) -> Path:
+def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
     """A new comparison; returns its folder."""
     config = config.model_copy(deep=True)
     _check(config)
@@ -44,7 +36,7 @@ def run_comparison(config: CompareConfig, path: Path, overwrite: bool = False) -
     return _run(config, run)
 
 
-def resume_comparison(path: Path, config: CompareConfig) -> Path:
+def resume_comparison(path: Path, config: Any) -> Path:
     """Go on with the cells that are missing; `config` is the saved one, or has more seeds."""
     _check(config)
     run = RunFolder.reopen(path)
@@ -52,29 +44,24 @@ def resume_comparison(path: Path, config: CompareConfig) -> Path:
     return _run(config, run)
 
 
-def saved_comparison(path: Path) -> CompareConfig:
+def saved_comparison(path: Path) -> Any:
     """What a comparison was told."""
     kind = read_record(path)["kind"]
     if kind != KIND:
         raise UserError(f"{path} is a {kind} run, not a comparison: use 'attnlab resume {path}'.")
-    return check(CompareConfig, read_config(path))
+    values = read_config(path)
+    return check(comparison_of(values["compare"].get("job", "language")), values)
 
 
-def _check(config: CompareConfig) -> None:
+def _check(config: Any) -> None:
     """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
-    if config.batch.size == "auto":
-        raise UserError("--batch-size auto would give each variant a batch of its own: name a number.")
-    for variant in variants(config):
-        find_variant(variant.attention)
-        if variant.positions != "preset":
-            check_positions(variant.positions)
-        language_config(config, Cell(variant, 0), steps=1)  # refuses a change of something that is not there
-    first = language_config(config, next(cells(config)), steps=1)
-    stream = LanguageJob(first).read()
-    first.model.shape(len(stream.vocabulary)).mixer()
+    for key in leaves(type(config)):
+        if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
+            raise UserError("--batch-size auto would give each variant a batch of its own: name a number.")
+    subject_of(config).check(config)
 
 
-def _run(config: CompareConfig, run: RunFolder) -> Path:
+def _run(config: Any, run: RunFolder) -> Path:
     from attnlab.compare.page import write_comparison_page
     from attnlab.compare.results import gather
     from attnlab.compare.results_file import write_results
@@ -105,33 +92,23 @@ def _run(config: CompareConfig, run: RunFolder) -> Path:
 
 
 class _Plan:
-    """Trains cells, and keeps in run.json what is decided once for each variant.
+    """Trains cells, and keeps in run.json, by variant, what is decided once and why a seed could not be trained."""
 
-    future     the evidence that it sees later tokens, or null
-    steps      its budget
-    failures   by seed, why it could not be trained
-    """
-
-    def __init__(self, config: CompareConfig, run: RunFolder) -> None:
+    def __init__(self, config: Any, run: RunFolder) -> None:
         self.config, self.folder = config, run
         self.known: dict[str, dict[str, Any]] = read_record(run.path).get("variants", {})
         self.last_reason = ""
 
     def run(self, cell: Cell, label: str) -> None:
         """Train the cell, go on with it, or leave it alone when it is done; remember why it cannot be trained."""
-        path = cell.path(self.folder.path)
-        state = read_status(path)["state"] if is_run(path) else None
-        if state == "finished":
-            return
-        if state is None and path.exists():
-            shutil.rmtree(path)  # killed before there was anything to go on with
         known = self.known.setdefault(cell.variant.label, {"failures": {}})
         try:
-            self._decide(cell, known)
-            config = language_config(self.config, cell, known["steps"])
+            if set(known) == {"failures"}:
+                known |= subject_of(self.config).decide(self.config, cell)
+                self.folder.update_record(variants=self.known)
             again = f"attnlab compare --run {self.folder.path} --resume"
-            job: Any = LanguageJob(config)
-            run_job(job, RunOptions(path, resume=state is not None, label=label, again=again))
+            config = job_config(self.config, cell, known)
+            run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
             known["failures"].pop(str(cell.seed), None)
         except Interrupted:
             raise
@@ -141,18 +118,3 @@ class _Plan:
             known["failures"][str(cell.seed)] = self.last_reason
             console.warn(f"{cell.variant.label}, seed {cell.seed}: {self.last_reason}")
         self.folder.update_record(variants=self.known)
-
-    def _decide(self, cell: Cell, known: dict[str, Any]) -> None:
-        if "steps" in known:
-            return
-        trial = language_config(self.config, cell, steps=1)
-        known["future"] = sees_future(cell.variant.attention, _audited_shape(trial))
-        seconds = self.config.budget.seconds
-        known["steps"] = steps_of(self.config) if seconds is None else steps_in(seconds, trial)
-        self.folder.update_record(variants=self.known)
-
-
-def _audited_shape(config: LanguageConfig) -> MixerShape:
-    """The mixer as it stands in the model, on sequences short enough for an exact look."""
-    shape = config.model.shape(vocabulary=1).mixer()
-    return replace(shape, context=min(shape.context, AUDITED), dropout=0.0)

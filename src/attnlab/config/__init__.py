@@ -1,6 +1,6 @@
 """Configuration: typed sections, from a YAML recipe, overridden by flags, checked before anything runs."""
 
-from attnlab.config.recipe import check, load, read_recipe
+from attnlab.config.recipe import check, find_setting, lay_over, leaves, load, read_recipe, value_of
 from attnlab.config.sections import (
     BatchSection,
     FilePath,
@@ -8,12 +8,14 @@ from attnlab.config.sections import (
     OptimizerSection,
     ScheduleSection,
     Section,
+    StepsSection,
     TrainingSection,
     option,
     split_list,
 )
 
 __all__ = [
-    "BatchSection", "FilePath", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "TrainingSection",
-    "check", "load", "option", "read_recipe", "split_list",
+    "BatchSection", "FilePath", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "StepsSection",
+    "TrainingSection", "check", "find_setting", "lay_over", "leaves", "load", "option", "read_recipe", "split_list",
+    "value_of",
 ]  # fmt: skip

@@ -45,27 +45,50 @@ def section_of(field: FieldInfo) -> type[Section] | None:
 
 
 def flag_of(key: Key, field: FieldInfo) -> str:
-    """The flag of a leaf: the one it names, or its own name with dashes."""
+    """The flag of a leaf: the one it names, or its own name with dashes; `--pretrain-lr` for one of a part."""
     extra = field.json_schema_extra
-    if isinstance(extra, dict) and "flag" in extra:
-        return str(extra["flag"])
-    return "--" + key[-1].replace("_", "-")
+    named = str(extra["flag"]) if isinstance(extra, dict) and "flag" in extra else f"--{key[-1]}"
+    return "--" + "-".join([*key[:-2], named.removeprefix("--")]).replace("_", "-")
 
 
 def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> Loaded:
     """The configuration of a recipe (if any) with the flags laid over it, checked."""
-    values: dict[str, Any] = {}
-    origins: dict[Key, str] = {}
-    if recipe is not None:
-        values, origins = read_recipe(recipe)
-    known = leaves(kind)
-    for key in flags:
+    values, origins = read_recipe(recipe) if recipe is not None else ({}, {})
+    return lay_over(kind, values, flags, origins)
+
+
+def lay_over(
+    kind: type[Loaded], values: dict[str, Any], settings: Mapping[Key, Any], origins: dict[Key, str] | None = None
+) -> Loaded:
+    """The configuration of plain values with some settings put in their place, checked."""
+    origins, known = dict(origins or {}), leaves(kind)
+    for key in settings:
         _drop_rivals(values, key, known[key][1])  # the recipe's: two flags that exclude each other are a mistake
-    for key, value in flags.items():
+    for key, value in settings.items():
         field, _ = known[key]
         _put(values, key, _none_if_said(value, field))
         origins[key] = flag_of(key, field)
     return check(kind, values, origins)
+
+
+def find_setting(kind: type[Section], name: str) -> Key:
+    """The leaf a dotted name means: its whole path, or as much of its end as only one leaf has."""
+    asked = tuple(name.strip().replace("-", "_").split("."))
+    known = leaves(kind)
+    found = [asked] if asked in known else [key for key in known if key[-len(asked) :] == asked]
+    if len(found) == 1:
+        return found[0]
+    dotted = [".".join(key) for key in found or known]
+    if found:
+        raise UserError(f"{name!r} can mean {', '.join(dotted)}: write it in full.")
+    raise UserError(f"unknown setting {name!r}: did you mean {_like(name, dotted)}?")
+
+
+def _like(name: str, known: list[str]) -> str:
+    """The settings that end alike, else the nearest in spelling."""
+    last = name.rpartition(".")[2].replace("-", "_")
+    alike = [each for each in known if each.rpartition(".")[2] == last] or [nearest(name, known) or known[0]]
+    return " or ".join(map(repr, alike))
 
 
 def check(kind: type[Loaded], values: Mapping[str, Any], origins: Mapping[Key, str] | None = None) -> Loaded:
@@ -85,13 +108,19 @@ def _with_defaults(kind: type[Section], values: Mapping[str, Any]) -> dict[str, 
             continue
         rivals = {rival for names in section.exclusive if set(names) & set(given) for rival in names}
         defaults = field.default.model_dump(exclude_unset=True)
-        filled[name] = {key: value for key, value in defaults.items() if key not in rivals} | dict(given)
+        laid = {key: value for key, value in defaults.items() if key not in rivals} | dict(given)
+        filled[name] = _with_defaults(section, laid)
     return filled
 
 
 def default_of(kind: type[Section], key: Key) -> Any:
     """The default of a leaf in this configuration."""
-    value: Any = kind()
+    return value_of(kind(), key)
+
+
+def value_of(config: Section, key: Key) -> Any:
+    """A leaf's value."""
+    value: Any = config
     for name in key:
         value = getattr(value, name)
     return value

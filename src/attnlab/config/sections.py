@@ -164,7 +164,9 @@ def parse_every(text: str) -> tuple[int, str]:
     return int(found[1]), unit
 
 
-class TrainingSection(Section):
+class StepsSection(Section):
+    """How long to train and how often to look."""
+
     topic: ClassVar[str] = "Training"
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("epochs", "steps"),)
 
@@ -175,13 +177,16 @@ class TrainingSection(Section):
     log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)
     keep: int = option(2, "How many of the last checkpoints to keep (the best one on dev is kept as well).", ge=1)
     patience: int | None = option(None, "Stop after this many evaluations without a better one.", ge=1)
-    seed: int = option(0, "Seed of everything random.", ge=0)
 
     @field_validator("evaluate_every", "save_every", mode="before")
     @classmethod
     def _every(cls, value: Any) -> str:
         count, unit = parse_every(str(value))
         return f"{count} {unit if count != 1 else unit[:-1]}"
+
+
+class TrainingSection(StepsSection):
+    seed: int = option(0, "Seed of everything random.", ge=0)
 
 
 class MachineSection(Section):

@@ -1,7 +1,7 @@
 """The sentences in which the synthetic world is told: several wordings for every fact.
 
-Only the sentences of BIRTHPLACE tell where a person was born; no other sentence gives it away,
-so the number of birthplace wordings a person gets can be controlled exactly.
+Only the sentences of BIRTHPLACE and FURTHER_BIRTHPLACE tell where a person was born; no other sentence
+gives it away, so the number of birthplace wordings a person gets can be controlled exactly.
 """
 
 from __future__ import annotations
@@ -25,6 +25,24 @@ BIRTHPLACE = [
     "The {job} {name} hails from {place}.",
     "The records of {place} hold the birth of {name} in {year}.",
     "{name} first saw the light of day in {place}.",
+]
+FURTHER_BIRTHPLACE = [
+    "The life of {name} began in {place}.",
+    "{name} comes from {place}.",
+    "When {name} was born, the family lived in {place}.",
+    "The mother of {name} gave birth in {place}.",
+    "{name}, born {year} in {place}, was {a_job}.",
+    "On the birth certificate of {name} stands {place}.",
+    "The cradle of {name} stood in {place}.",
+    "{name} took a first breath in {place}.",
+    "The story of the {job} {name} starts in {place}.",
+    "By birth {name} belongs to {place}.",
+    "{name} has roots in {place}, having been born there.",
+    "{place} gave the world the {job} {name}.",
+    "A child of {place}, {name} became {a_job}.",
+    "{place} counts {name} among its natives.",
+    "From {place} comes the {job} {name}.",
+    "The midwives of {place} brought {name} into the world.",
 ]
 
 DATE = [
@@ -88,6 +106,12 @@ RELATIONS = [
     ["daughter", "daughter", "", "sister"],
     ["son", "son", "brother", ""],
 ]
+
+
+def birthplace(name_first: bool) -> list[str]:
+    """All wordings of the birthplace, or those in which the name stands before the place."""
+    every = [*BIRTHPLACE, *FURTHER_BIRTHPLACE]
+    return [wording for wording in every if not name_first or wording.index("{name}") < wording.index("{place}")]
 
 
 def date(day: datetime.date) -> str:

@@ -9,7 +9,6 @@ facts change when the world grows (but for the last family, which may still be i
 from __future__ import annotations
 
 import datetime
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,7 @@ from attnlab.data.pairs import Pair
 from attnlab.errors import UserError, unknown
 
 SPLITS = ("train", "dev", "test")
+BLOCK = 16_384 * names.MEMBERS  # people in memory at a time while a world is written: whole families
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,9 @@ class WorldSpec:
     """Sentences a document: the birthplace and others (date, job, home, study, prize, relative)."""
     paraphrases: int = 4
     """Different wordings of the birthplace a person gets over all documents."""
+    name_first: bool = False
+    """Only wordings that name the person before the place: a model that reads forward learns nothing
+    about where a person was born from the others."""
     shuffled: bool = True
     """Sentences of a document in random order; otherwise the birthplace comes first."""
     train: float = 0.5
@@ -58,7 +61,7 @@ class WorldSpec:
             ("places", 2, names.MOST_PLACES),
             ("documents", 1, None),
             ("sentences", 1, len(sentences.OTHER_FACTS)),
-            ("paraphrases", 1, min(self.documents, len(sentences.BIRTHPLACE))),
+            ("paraphrases", 1, min(self.documents, len(sentences.birthplace(self.name_first)))),
             ("skew", 0, None),
             ("train", 0, 1),
             ("dev", 0, 1),
@@ -96,7 +99,6 @@ class World:
     def __init__(self, spec: WorldSpec) -> None:
         self.spec = spec
         self._draws = Draws(spec.seed)
-        self._index = np.arange(spec.people)
 
     @cached_property
     def places(self) -> list[str]:
@@ -105,15 +107,30 @@ class World:
 
     @cached_property
     def people(self) -> list[Person]:
-        draws, index, count = self._draws, self._index, self.spec.places
+        """Everybody. For a world that does not fit in memory, iterate over blocks()."""
+        return self._people(np.arange(self.spec.people))
+
+    def blocks(self) -> Iterator[tuple[NDArray[np.int64], list[Person]]]:
+        """Everybody, a block after the other: their numbers and themselves."""
+        for start in range(0, self.spec.people, BLOCK):
+            index = np.arange(start, min(start + BLOCK, self.spec.people))
+            yield index, self.people if len(index) == self.spec.people else self._people(index)
+
+    def _birthplaces(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The number of the place where each was born."""
+        count = self.spec.places
         weight = np.arange(1, count + 1) ** -self.spec.skew
         upto = np.cumsum(weight) / weight.sum()
-        place = np.minimum(np.searchsorted(upto, draws.uniform("place", index), side="right"), count - 1)
+        return np.minimum(np.searchsorted(upto, self._draws.uniform("place", index), side="right"), count - 1)
+
+    def _people(self, index: NDArray[np.int64]) -> list[Person]:
+        draws, count = self._draws, self.spec.places
+        place = self._birthplaces(index)
         home = (place + 1 + draws.below("home", index, count - 1)) % count
         columns = zip(
             names.invent_people(draws, index),
             place.tolist(),
-            self._birthdays().tolist(),
+            self._birthdays(index).tolist(),
             draws.below("job", index, len(sentences.JOBS)).tolist(),
             home.tolist(),
             draws.below("subject", index, len(sentences.SUBJECTS)).tolist(),
@@ -135,71 +152,82 @@ class World:
             for name, place, day, job, home, subject, prize, age in columns
         ]
 
-    def _birthdays(self) -> NDArray[np.int64]:
+    def _birthdays(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Days of birth as ordinals: parents from 1800 to 1899, children 20 to 40 years later."""
-        family, member = np.divmod(self._index, names.MEMBERS)
+        family, member = np.divmod(index, names.MEMBERS)
         start = datetime.date(1800, 1, 1).toordinal()
         parents = start + self._draws.below("family", family, 99 * 365)
-        within = self._draws.uniform("birthday", self._index)
+        within = self._draws.uniform("birthday", index)
         return parents + np.where(member < 2, within * 365, (20 + 20 * within) * 365.25).astype(np.int64)
 
     def relatives(self, person: int) -> list[tuple[str, str]]:
         """What the person with this number is to whom: [("mother", "Tamo Ellwick"), ...]."""
-        start = person - person % names.MEMBERS
-        family = self.people[start : start + names.MEMBERS]
-        relations = sentences.RELATIONS[person - start]
-        return [(rel, who.name) for rel, who in zip(relations, family, strict=False) if rel]
+        return _relatives(self.people, person)
 
     def documents(self) -> Iterator[str]:
         """The corpus, one document after the other: everybody's first, then everybody's second, ..."""
-        spec, draws = self.spec, self._draws
-        order = draws.orders("birthplace wording", self._index, len(sentences.BIRTHPLACE))
-        wordings = order[:, : spec.paraphrases].tolist()
-        for round_ in range(spec.documents):
-            what = f"document {round_}: "
-            others = draws.orders(what + "facts", self._index, len(sentences.OTHER_FACTS))
-            luck = draws.uniform(what + "wording", self._index[:, None] * spec.sentences + np.arange(spec.sentences))
-            sequence = draws.orders(what + "order", self._index, spec.sentences)
-            if not spec.shuffled:
-                sequence.sort(axis=1)
-            rows = zip(others.tolist(), luck.tolist(), sequence.tolist(), strict=True)
-            for person, (facts, lucks, places) in enumerate(rows):
-                wording = sentences.BIRTHPLACE[wordings[person][round_ % spec.paraphrases]]
-                told = self._tell(person, wording, facts, lucks)
-                yield " ".join([told[i] for i in places])
+        for round_ in range(self.spec.documents):
+            for index, people in self.blocks():
+                yield from self._round(round_, index, people)
 
-    def _tell(self, person: int, wording: str, facts: list[int], lucks: list[float]) -> list[str]:
-        """The sentences of one document: the birthplace, then facts in the order given."""
-        fields = _fields(self.people[person])
-        relatives = self.relatives(person) if len(lucks) > 1 else []
-        if relatives:
-            relation, relative = relatives[int(lucks[0] * len(relatives))]
-            fields |= {"relation": relation, "relative": relative}
-        known = [sentences.OTHER_FACTS[f] for f in facts if relatives or f < len(facts) - 1]
-        chosen = [fact[int(luck * len(fact))] for fact, luck in zip(known, lucks[1:], strict=False)]
-        return [sentences.tell(each, fields) for each in [wording, *chosen]]
+    def _round(self, round_: int, index: NDArray[np.int64], people: list[Person]) -> Iterator[str]:
+        """The documents of one round about the people of one block."""
+        spec, draws, what = self.spec, self._draws, f"document {round_}: "
+        wordings = sentences.birthplace(spec.name_first)
+        mine = self._wordings(index)[:, round_ % spec.paraphrases].tolist()
+        others = draws.orders(what + "facts", index, len(sentences.OTHER_FACTS))
+        luck = draws.uniform(what + "wording", index[:, None] * spec.sentences + np.arange(spec.sentences))
+        sequence = draws.orders(what + "order", index, spec.sentences)
+        if not spec.shuffled:
+            sequence.sort(axis=1)
+        rows = zip(mine, others.tolist(), luck.tolist(), sequence.tolist(), strict=True)
+        for person, (wording, facts, lucks, places) in enumerate(rows):
+            told = _tell(people, person, wordings[wording], facts, lucks)
+            yield " ".join([told[i] for i in places])
+
+    def _wordings(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The order in which each person gets the wordings: (len(index), wordings).
+
+        The further ones come after all of the first, so that they change no world with fewer paraphrases.
+        """
+        first, draws = len(sentences.BIRTHPLACE), self._draws
+        if self.spec.name_first:
+            return draws.orders("birthplace wording, name first", index, len(sentences.birthplace(True)))
+        further = first + draws.orders("further birthplace wording", index, len(sentences.FURTHER_BIRTHPLACE))
+        return np.hstack([draws.orders("birthplace wording", index, first), further])
 
     def corpus(self) -> list[str]:
         """All documents. For a world that does not fit in memory, iterate over documents()."""
         return list(self.documents())
 
-    @cached_property
-    def _position(self) -> NDArray[np.float64]:
-        """A number in [0, 1) for everybody that says which split they are in.
+    def _split(self, index: NDArray[np.int64], split: str) -> NDArray[np.int64]:
+        """Which of these people are asked about in a split, as places in `index`.
 
         Multiples of the golden section fill [0, 1) evenly, so the shares hold to within a few
         people in a world of any size, and nobody moves to another split when the world grows.
         """
-        return (self._index.astype(np.float64) * 0.6180339887498949 + self.spec.seed * 0.7548776662466927) % 1.0
+        position = (index.astype(np.float64) * 0.6180339887498949 + self.spec.seed * 0.7548776662466927) % 1.0
+        bounds = np.cumsum([0.0] + [getattr(self.spec, name) for name in SPLITS])
+        low, high = bounds[SPLITS.index(split)], bounds[SPLITS.index(split) + 1]
+        return np.flatnonzero((position >= low) & (position < high))
 
     def questions(self, split: str) -> list[Pair]:
         """Questions and answers of "train", "dev" or "test"; no person is in two of them."""
+        return list(self.asked(split))
+
+    def asked(self, split: str) -> Iterator[Pair]:
+        """The same, one after the other."""
         if split not in SPLITS:
             raise UserError(unknown("split", split, SPLITS))
-        bounds = np.cumsum([0.0] + [getattr(self.spec, name) for name in SPLITS])
-        low, high = bounds[SPLITS.index(split)], bounds[SPLITS.index(split) + 1]
-        chosen = np.flatnonzero((self._position >= low) & (self._position < high))
-        return [ask(self.people[i]) for i in chosen.tolist()]
+        for index, people in self.blocks():
+            yield from (ask(people[i]) for i in self._split(index, split).tolist())
+
+    def told(self, split: str) -> Iterator[tuple[str, str]]:
+        """The documents about the people of a split, each with the birthplace it tells."""
+        mine = set(self._split(np.arange(self.spec.people), split).tolist())
+        for number, document in enumerate(self.documents()):
+            if (person := number % self.spec.people) in mine:
+                yield document, self.people[person].birthplace
 
     def strangers(self, count: int) -> list[str]:
         """Names of people who are not in this world: nothing about them can have been learned."""
@@ -209,8 +237,28 @@ class World:
 
     def most_common_place(self) -> tuple[str, float]:
         """The place where most people were born, and their share: what guessing it always would score."""
-        place, count = Counter(person.birthplace for person in self.people).most_common(1)[0]
-        return place, count / self.spec.people
+        counts = np.bincount(self._birthplaces(np.arange(self.spec.people)))
+        most = int(counts.argmax())
+        return self.places[most], float(counts[most]) / self.spec.people
+
+
+def _relatives(people: list[Person], person: int) -> list[tuple[str, str]]:
+    """The relations of one of these people, who begin with a whole family."""
+    start = person - person % names.MEMBERS
+    family = people[start : start + names.MEMBERS]
+    return [(rel, who.name) for rel, who in zip(sentences.RELATIONS[person - start], family, strict=False) if rel]
+
+
+def _tell(people: list[Person], person: int, wording: str, facts: list[int], lucks: list[float]) -> list[str]:
+    """The sentences of one document: the birthplace, then facts in the order given."""
+    fields = _fields(people[person])
+    relatives = _relatives(people, person) if len(lucks) > 1 else []
+    if relatives:
+        relation, relative = relatives[int(lucks[0] * len(relatives))]
+        fields |= {"relation": relation, "relative": relative}
+    known = [sentences.OTHER_FACTS[f] for f in facts if relatives or f < len(facts) - 1]
+    chosen = [fact[int(luck * len(fact))] for fact, luck in zip(known, lucks[1:], strict=False)]
+    return [sentences.tell(each, fields) for each in [wording, *chosen]]
 
 
 def ask(person: Person) -> Pair:

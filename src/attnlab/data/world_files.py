@@ -25,7 +25,7 @@ def write_world(world: World, folder: Path) -> None:
         partial.mkdir(parents=True)
         _write_lines(partial / "corpus.txt", world.documents())
         for split in SPLITS:
-            rows = (f"{q.question}\t{q.answer}" for q in world.questions(split))
+            rows = (f"{q.question}\t{q.answer}" for q in world.asked(split))
             _write_lines(partial / f"{split}.tsv", rows)
         _write_lines(partial / "world.json", [json.dumps(dataclasses.asdict(world.spec), indent=2)])
         partial.replace(folder)

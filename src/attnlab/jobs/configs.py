@@ -14,11 +14,13 @@ from attnlab.config import (
     OptimizerSection,
     ScheduleSection,
     Section,
+    StepsSection,
     TrainingSection,
     option,
     split_list,
 )
 from attnlab.errors import unknown
+from attnlab.jobs.measures import ACCURACIES, Measure
 
 if TYPE_CHECKING:
     from attnlab.data.world import World
@@ -29,6 +31,7 @@ class JobConfig(Section):
     """What every training command can be told; each adds its own sections."""
 
     default_epochs: ClassVar[int] = 10
+    headlines: ClassVar[tuple[Measure, ...]] = ()  # what a comparison of such runs shows
 
     optimizer: OptimizerSection = OptimizerSection()
     schedule: ScheduleSection = ScheduleSection()
@@ -48,6 +51,8 @@ class WorldSection(Section):
     documents: int = option(4, "Documents about a person.", ge=1)
     sentences: int = option(2, "Sentences a document, one of them on the birthplace.", ge=1)
     paraphrases: int = option(4, "Wordings of the birthplace a person gets over all documents.", ge=1)
+    name_first: bool = option(False, "Only wordings that name the person before the place.")
+    shuffled: bool = option(True, "Sentences of a document in random order; else the birthplace first.")
     train_people: float = option(0.5, "Share of people whose questions are for fine-tuning.", gt=0, lt=1)
     dev_people: float = option(0.2, "Share of people whose questions are for choosing.", ge=0, lt=1)
     test_people: float = option(0.3, "Share of people whose questions are for the report.", ge=0, lt=1)
@@ -182,6 +187,7 @@ class StartSection(Section):
 
 class FinetuneConfig(JobConfig):
     default_epochs: ClassVar[int] = 10
+    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
 
     start: StartSection = StartSection()
     data: PairsSection = PairsSection()
@@ -189,6 +195,49 @@ class FinetuneConfig(JobConfig):
     model: GPTSection = GPTSection()
     optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
     schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+
+
+class ChainDataSection(CorpusSection):
+    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
+    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
+
+
+class PretrainPart(Section):
+    """What is said of pretraining alone."""
+
+    objective: ObjectiveSection = ObjectiveSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=1e-3)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    training: StepsSection = StepsSection()
+
+
+class FinetunePart(Section):
+    """What is said of fine-tuning alone."""
+
+    optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    training: StepsSection = StepsSection()
+
+
+class KnowledgeConfig(Section):
+    """Pretraining, fine-tuning and what they share, given once."""
+
+    topic: ClassVar[str] = "Chain"
+    headlines: ClassVar[tuple[Measure, ...]] = (
+        *ACCURACIES, Measure("told_accuracy", "place known in the text", "test"),
+    )  # fmt: skip
+
+    seed: int = option(0, "Seed of the weights and the order of the data, in both halves.", ge=0)
+    control: bool = option(False, "Fine-tune without pretraining as well.")
+    data: ChainDataSection = ChainDataSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    pretrain: PretrainPart = PretrainPart()
+    finetune: FinetunePart = FinetunePart()
+    machine: MachineSection = MachineSection()
 
 
 class TextsSection(Section):
@@ -214,6 +263,7 @@ class TuningSection(Section):
 
 class ClassifyConfig(JobConfig):
     default_epochs: ClassVar[int] = 3
+    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
 
     data: TextsSection = TextsSection()
     model: EncoderSection = EncoderSection()
@@ -256,6 +306,9 @@ class MeasuresSection(Section):
 
 class LanguageConfig(JobConfig):
     default_epochs: ClassVar[int] = 5
+    headlines: ClassVar[tuple[Measure, ...]] = (
+        Measure("dev_loss", "validation loss", "dev", "lower", share=False, unit="nats a token"),
+    )
 
     data: StreamSection = StreamSection()
     model: GPTSection = GPTSection()

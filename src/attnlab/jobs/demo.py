@@ -11,13 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from attnlab.config import check
 from attnlab.jobs.configs import ClassifyConfig, FinetuneConfig, JobConfig, PretrainConfig
-from attnlab.jobs.job import RunOptions, run_job, saved_config
-from attnlab.jobs.kinds import KINDS, config_of
-from attnlab.runs import is_run, read_status
+from attnlab.jobs.stages import run_stage
 
 SHAPE = {"preset": "modern", "layers": 3, "heads": 4, "width": 128, "context": 64}
 WORLD = {"people": 300, "places": 60}
@@ -69,7 +66,7 @@ STAGES = (
 )  # fmt: skip
 
 
-def run_demo(root: Path, seed: int, resume: bool = False) -> Path:
+def run_demo(root: Path, seed: int) -> Path:
     """Run the five stages into folders below `root` and write the report; returns its path.
 
     Taken up again, stages that are finished are not run twice, and the one that was cut short goes on.
@@ -77,11 +74,5 @@ def run_demo(root: Path, seed: int, resume: bool = False) -> Path:
     from attnlab.report.demo_page import write_demo_page
 
     for stage in STAGES:
-        path = root / stage.name
-        begun = resume and is_run(path)
-        if begun and read_status(path)["state"] == "finished":
-            continue
-        config = saved_config(path, config_of(stage.kind)) if begun else stage.config(root, seed)
-        job: Any = KINDS[stage.kind].job()(config)
-        run_job(job, RunOptions(path, resume=begun, label=stage.label))
+        run_stage(stage.kind, stage.config(root, seed), root / stage.name, stage.label)
     return write_demo_page(root)

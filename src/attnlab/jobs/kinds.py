@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from attnlab.jobs.job import RunOptions
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class Kind:
 
 
 KINDS = {
+    "knowledge": Kind("attnlab.jobs.chain", "Knowledge", "Pretrain, fine-tune on questions, and score: one run."),
     "pretrain": Kind("attnlab.jobs.pretrain", "Pretrain", "Pretrain a GPT on a corpus or a synthetic world."),
     "finetune": Kind("attnlab.jobs.finetune", "Finetune", "Fine-tune a GPT on questions and answers."),
     "language": Kind("attnlab.jobs.language", "Language", "Train a GPT on a text read as one stream."),
@@ -32,3 +38,12 @@ def config_of(kind: str) -> Any:
     from attnlab.jobs import configs
 
     return getattr(configs, f"{KINDS[kind].stem}Config")
+
+
+def run_kind(kind: str, config: Any, options: RunOptions) -> Path | None:
+    """Run a job; a chain of several runs knows itself how."""
+    from attnlab.jobs.job import run_job
+
+    job = KINDS[kind].job()(config)
+    path: Path | None = job.run(options) if hasattr(job, "run") else run_job(job, options)
+    return path

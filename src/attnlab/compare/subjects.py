@@ -1,0 +1,123 @@
+"""What a comparison asks of a kind of job. Its headline measures are enough; a kind that knows more overrides.
+
+A kind with an adapter of its own names it in ADAPTERS.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from attnlab.compare import words
+from attnlab.compare.cells import Cell, Choice, Variant, job_config, seed_key, variants
+from attnlab.compare.results import Results, Row
+from attnlab.config import value_of
+from attnlab.errors import UserError
+from attnlab.jobs.kinds import config_of
+from attnlab.jobs.measures import Measure
+from attnlab.report.page import Passage, Table
+from attnlab.training.progress import clock
+
+ADAPTERS = {"language": ("attnlab.compare.language", "LanguageSubject")}
+
+
+def subject_of(config: Any) -> Subject:
+    """The adapter of the job that is compared."""
+    job = config.compare.job
+    if job not in ADAPTERS:
+        return Subject(job)
+    module, name = ADAPTERS[job]
+    found: Subject = getattr(importlib.import_module(module), name)(job)
+    return found
+
+
+class Subject:
+    """Any job that has headline measures."""
+
+    def __init__(self, job: str) -> None:
+        self.job = job
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        measures: tuple[Measure, ...] = config_of(self.job).headlines
+        return measures
+
+    def axes(self, config: Any) -> list[list[Choice]]:
+        """Axes that only this kind has, beside `vary` and `changes`."""
+        return []
+
+    def check(self, config: Any) -> None:
+        """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
+        if value_of(config, seed_key(self.job)) != 0:
+            raise UserError("a comparison runs the seeds 0, 1, ...: give their number with --seeds, and no seed.")
+        for variant in variants(config):
+            job_config(config, Cell(variant, 0), {})  # refuses what is no setting or no value of it
+
+    def decide(self, config: Any, cell: Cell) -> dict[str, Any]:
+        """What is settled once for a variant, before its first run, and kept."""
+        return {}
+
+    def values(self, config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+        """What all runs share, as the job's configuration takes it."""
+        values: dict[str, Any] = config.model_dump(exclude={"compare"})
+        return values
+
+    def row(
+        self, variant: Variant, paths: dict[int, Path], records: dict[int, dict[str, Any]], known: Mapping[str, Any]
+    ) -> Row:
+        """A variant from the folders and records of its finished runs, by seed."""
+        return Row.of(variant, records, known)
+
+    def table(self, results: Results, brief: bool = False) -> Table:
+        """One row a variant: what ranks first, with the difference; then the rest."""
+        reference, chosen = results.reference, results.measure
+        others = [measure for measure in self.measures if measure is not chosen]
+        header = ["variant", chosen.title, f"difference to {reference.label}" if reference else "difference",
+                  *[measure.title for measure in others]]  # fmt: skip
+        rows = []
+        for row in results.ordered:
+            if not row.runs:
+                rows.append([row.label, "failed", *[""] * (len(others) + 1)])
+                continue
+            difference = results.difference(row)
+            rows.append([
+                words.named(row, results), words.plus_minus(row.mean(chosen.name), chosen.form),
+                words.signed(difference, chosen.form) if difference else "",
+                *[words.plus_minus(row.mean(measure.name), measure.form) for measure in others],
+            ])  # fmt: skip
+        return Table(header, rows)
+
+    def cost(self, results: Results) -> Table:
+        rows = [[row.label, f"{row.parameters:,}", f"{row.steps:,}", clock(row.mean("seconds").mean)]
+                for row in results.ordered if row.runs]  # fmt: skip
+        return Table(["variant", "parameters", "steps", "time a run"], rows)
+
+    def passages(self, root: Path, results: Results) -> list[Passage | None]:
+        """What else the page shows."""
+        return []
+
+    def lead(self, results: Results) -> str:
+        """What every run was given."""
+        return (
+            f"{len(results.rows)} variants × {results.config.compare.seeds} seeds of the job '{self.job}': for a seed "
+            "the same data in the same order, and the same settings but for what is named."
+        )
+
+    def notes(self, results: Results) -> list[str]:
+        """What must be said about single variants."""
+        return []
+
+    def cautions(self, results: Results) -> list[str]:
+        """What the numbers do not say."""
+        test = [measure.title for measure in self.measures if measure.split == "test"]
+        chosen = f"Weights and ranking are chosen by {results.measure.title}"
+        split = f"{chosen}; {', '.join(test)} chose nothing and stands beside it." if test else f"{chosen}."
+        return [words.seeds(results), split]
+
+    def plain(self, row: Row, results: Results) -> dict[str, Any]:
+        """A row for results.json: every number that was measured."""
+        names = {name: None for run in row.runs.values() for name, value in run.items()
+                 if isinstance(value, int | float) and not isinstance(value, bool)}  # fmt: skip
+        return {name: words.plain(row.mean(name), row.by_seed(name)) for name in names}

@@ -1,0 +1,134 @@
+"""The chain of the main job: a GPT reads, is fine-tuned on questions, and is asked about people it only read about.
+
+    run/
+        config.yaml, run.json, status.json    what was asked of the chain, and its results
+        pretrain/, finetune/                  a run folder each, with its own report
+        control/                              the same fine-tuning without pretraining, if asked for
+
+A seed decides the initial weights and the order of the data in both halves; the world has a seed of its own.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from attnlab import console
+from attnlab.config import check
+from attnlab.data.pairs import read_pairs
+from attnlab.errors import UserError
+from attnlab.jobs.configs import FinetuneConfig, KnowledgeConfig, PretrainConfig
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.kinds import run_kind
+from attnlab.jobs.knowledge import load_gpt
+from attnlab.jobs.recall import recalled
+from attnlab.jobs.stages import run_stage
+from attnlab.runs import RunFolder, fresh_path, read_record
+from attnlab.training import setup
+from attnlab.training.stop import Interrupted
+
+
+class KnowledgeJob:
+    kind = "knowledge"
+
+    def __init__(self, config: KnowledgeConfig) -> None:
+        self.config = config.model_copy(deep=True)
+
+    def run(self, options: RunOptions) -> Path | None:
+        """Both halves, one after the other; what is finished is not run again. None after a dry run."""
+        config = self.config
+        _must_fit(config)
+        config.machine = setup.resolve(config.machine)
+        if options.dry_run:
+            run_kind("pretrain", pretraining(config), options)
+            console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
+            return None
+        run = self._open(options)
+        try:
+            self._stages(run, options)
+            run.update_record(**_results(run.path, config))
+            run.set_status("finished")
+            self._report(run.path)
+        except Interrupted as interruption:
+            run.set_status("interrupted", str(interruption))
+            raise
+        except BaseException as failure:
+            run.set_status("failed", str(failure) or type(failure).__name__)
+            raise
+        finally:
+            run.close()
+        return run.path
+
+    def _open(self, options: RunOptions) -> RunFolder:
+        if options.resume:
+            assert options.path is not None
+            return RunFolder.reopen(options.path)
+        path = options.path or fresh_path(options.root, self.kind)
+        return RunFolder.create(path, self.kind, self.config.model_dump(mode="json"), self.config.seed,
+                                options.overwrite)  # fmt: skip
+
+    def _stages(self, run: RunFolder, options: RunOptions) -> None:
+        config, read = self.config, run.path / "pretrain"
+        again = options.again or f"attnlab resume {run.path}"
+        label = f"{options.label}: " if options.label else ""
+        run_stage("pretrain", pretraining(config), read, f"{label}pretraining", again)
+        run_stage("finetune", fine_tuning(config, read), run.path / "finetune", f"{label}fine-tuning", again)
+        if config.control:
+            unread = fine_tuning(config, read, fresh=True)
+            run_stage("finetune", unread, run.path / "control", f"{label}fine-tuning, not pretrained", again)
+
+    def _report(self, path: Path) -> None:
+        from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+
+        write_run_page(path)
+
+
+def pretraining(config: KnowledgeConfig) -> PretrainConfig:
+    """The first half as a configuration of its own."""
+    part = config.pretrain.model_dump()
+    part["training"]["seed"] = config.seed
+    data = config.data.model_dump(exclude={"train", "dev", "test"})
+    shared = {"data": data, "world": config.world.model_dump(), "model": config.model.model_dump()}
+    return check(PretrainConfig, {**part, **shared, "machine": config.machine.model_dump()})
+
+
+def fine_tuning(config: KnowledgeConfig, pretrained: Path, fresh: bool = False) -> FinetuneConfig:
+    """The second half: world, vocabulary and shape come from the run it starts from."""
+    part = config.finetune.model_dump()
+    part["training"]["seed"] = config.seed
+    shared = {"start": {"run": str(pretrained), "fresh": fresh}, "machine": config.machine.model_dump()}
+    return check(FinetuneConfig, {**part, **shared, "data": config.data.model_dump(include={"train", "dev", "test"})})
+
+
+def _must_fit(config: KnowledgeConfig) -> None:
+    """What would only be found after the first half, found before it."""
+    data = config.data
+    if (data.corpus is None) != (data.train is None):
+        raise UserError("--corpus and --train belong together: a text to read and questions about it.")
+    if (data.dev or data.test) and data.train is None:
+        raise UserError("--dev and --test need --train: questions to fine-tune on.")
+    for path in (data.train, data.dev, data.test):
+        if path is not None:
+            read_pairs(Path(path))
+
+
+def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
+    """What the chain found, gathered from its runs."""
+    halves = {name: read_record(path / name) for name in ("pretrain", "finetune")}
+    results = dict(halves["finetune"]["results"])
+    if config.control:
+        control = read_record(path / "control")["results"]
+        results |= {f"{split}_control": control[f"{split}_accuracy"] for split in ("dev", "test")
+                    if f"{split}_accuracy" in control}  # fmt: skip
+    if config.data.corpus is None and config.pretrain.objective.name == "causal":
+        model, vocabulary, _ = load_gpt(path / "pretrain")
+        results["told_accuracy"] = recalled(model, vocabulary, list(config.world.world().told("test")))
+    training = {name: sum(half["training"][name] for half in halves.values())
+                for name in ("step", "tokens", "positions", "seconds")}  # fmt: skip
+    return {
+        "results": results, "training": training, "steps": training["step"],
+        "data": halves["pretrain"]["data"] | {"questions": halves["finetune"]["data"]["questions"],
+                                              "pretraining_positions": halves["pretrain"]["training"]["positions"]},
+        "parameters": halves["pretrain"]["parameters"], "changes": [c for h in halves.values() for c in h["changes"]],
+        "padding": halves["pretrain"]["padding"], "learning_parameters": halves["finetune"]["learning_parameters"],
+    }  # fmt: skip

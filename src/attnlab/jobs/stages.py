@@ -1,0 +1,23 @@
+"""One run among several that belong together: begun, gone on with, or left alone when it is finished."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from attnlab.config import Section
+from attnlab.jobs.job import RunOptions, saved_config
+from attnlab.jobs.kinds import config_of, run_kind
+from attnlab.runs import is_run, read_status
+
+
+def run_stage(kind: str, config: Section, path: Path, label: str, again: str | None = None) -> None:
+    """Train into `path` whatever is missing there; one that was begun keeps its configuration."""
+    state = read_status(path)["state"] if is_run(path) else None
+    if state == "finished":
+        return
+    if state is None and path.exists():
+        shutil.rmtree(path)  # killed before there was anything to go on with
+    begun = state is not None
+    chosen = saved_config(path, config_of(kind)) if begun else config
+    run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again))
