@@ -53,8 +53,7 @@ def generate(
     softmax(logits / temperature), among the `top_k` best if given. Log-probabilities are always
     the model's own, at temperature 1.
     """
-    check_prompts(model, prompts)
-    _check(steps, temperature, top_k)
+    _check(model, prompts, steps, temperature, top_k)
     answers = [Answer([], []) for _ in prompts]
     if not prompts or steps == 0:
         return answers
@@ -129,17 +128,13 @@ def pad(sequences: Sequence[Sequence[int]], device: torch.device | None = None) 
     return tokens.to(device), padding.to(device)
 
 
-def check_prompts(model: GPT, prompts: Sequence[Sequence[int]]) -> None:
-    """One sentence for a prompt that cannot be read."""
+def _check(model: GPT, prompts: Sequence[Sequence[int]], steps: int, temperature: float, top_k: int | None) -> None:
     limit = model.longest
     for number, prompt in enumerate(prompts, 1):
         if len(prompt) == 0:
             raise UserError(f"prompt {number} is empty: give at least one token.")
         if limit is not None and len(prompt) > limit:
             raise UserError(f"prompt {number} has {len(prompt)} tokens, more than the model's context of {limit}.")
-
-
-def _check(steps: int, temperature: float, top_k: int | None) -> None:
     if steps < 0 or temperature < 0:
         raise UserError(f"steps is {steps} and temperature is {temperature}: neither can be negative.")
     if top_k is not None and top_k < 1:
