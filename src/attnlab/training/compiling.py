@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
 
 def compiled(model: nn.Module) -> nn.Module:
     """The model with the same parameters, compiled at its first call for batches of any size and length."""
-    found: nn.Module = torch.compile(model, dynamic=True)
-    return found
+    return cast(nn.Module, torch.compile(model, dynamic=True))
 
 
 def why_not(device: str) -> str:
