@@ -25,7 +25,7 @@ class _Normalise(torch.autograd.Function):
         return normal * gain
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         normal, gain, inverse = ctx.saved_tensors
         product = grad * normal
         mean = (product @ gain / gain.numel()).unsqueeze(-1)
