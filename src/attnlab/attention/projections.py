@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from attnlab.attention.rms_norm import RMSNorm
 from attnlab.attention.shape import MixerShape
 
 
@@ -44,8 +45,8 @@ class QKNorm(nn.Module):
 
     def __init__(self, head_width: int) -> None:
         super().__init__()
-        self.queries = nn.RMSNorm(head_width)
-        self.keys = nn.RMSNorm(head_width)
+        self.queries = RMSNorm(head_width)
+        self.keys = RMSNorm(head_width)
 
     def forward(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         return self.queries(queries), self.keys(keys)

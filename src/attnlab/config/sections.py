@@ -197,6 +197,15 @@ class MachineSection(Section):
         "auto", "auto takes the fastest that works, measured in a child process; or fp32, bf16, fp16."
     )
     threads: int | Literal["auto"] = option("auto", "CPU threads; auto uses the cores this process may use.")
+    compile: Literal["off", "on", "auto"] = option(
+        "off", "Train through torch.compile: off, on, or auto, which measures both where a run is long enough."
+    )
+
+    @field_validator("compile", mode="before")
+    @classmethod
+    def _words(cls, value: Any) -> Any:
+        """`compile: off` is a boolean in YAML."""
+        return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
 
     @field_validator("threads")
     @classmethod

@@ -28,6 +28,7 @@ from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import MetricsFile, TensorBoard
 from attnlab.training.checkpoints import Checkpoints
+from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import estimate
 from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.optimizers import make_optimizer
@@ -147,7 +148,11 @@ def _prepare(job: Job) -> Prepared:
         config.batch.size = found.size
         changes.append(found.sentence())
     batches = _batches(parts, config, size=config.batch.size)
-    return Prepared(job.kind, config, parts, batches, _steps(batches, config.training), changes)
+    steps = _steps(batches, config.training)
+    if config.machine.compile == "auto":
+        config.machine.compile, sentence = choose_compile(parts.model, parts.objective, batches, config, steps)
+        changes.append(sentence)
+    return Prepared(job.kind, config, parts, batches, steps, changes)
 
 
 def _batches(parts: Parts, config: JobConfig, size: Any) -> Batches:
@@ -213,6 +218,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
         Schedule(config.schedule, prepared.steps), config.training, setup.make_accelerator(config.machine),
         clip=config.optimizer.clip, evaluate=parts.evaluate, metric=parts.metric,
         checkpoints=Checkpoints(run.checkpoints, config.training.keep), callbacks=callbacks, stop=stop,
+        compile=config.machine.compile == "on",
     )  # fmt: skip
     if options.resume:
         _say_where(trainer.restore(), trainer.state, run)

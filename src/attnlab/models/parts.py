@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attnlab.attention.rms_norm import RMSNorm
 from attnlab.errors import UserError, unknown
+
+
+class _Square(torch.autograd.Function):
+    """r² of r = max(x, 0), with 2r as its derivative by x: where r is 0, nothing is left for the ReLU to stop."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        positive = F.relu(x)
+        ctx.save_for_backward(positive)
+        return positive * positive
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (positive,) = ctx.saved_tensors
+        return (grad * positive).mul_(2)
 
 
 class SquaredReLU(nn.Module):
     """max(x, 0)². So et al. 2021, Primer."""
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x).square()
+        y: Tensor = _Square.apply(x)
+        return y
 
 
 class MLP(nn.Module):
@@ -44,7 +63,7 @@ class GatedMLP(nn.Module):
         return self.output(F.silu(gate) * value)
 
 
-NORMS: dict[str, Callable[[int], nn.Module]] = {"layernorm": nn.LayerNorm, "rmsnorm": nn.RMSNorm}
+NORMS: dict[str, Callable[[int], nn.Module]] = {"layernorm": nn.LayerNorm, "rmsnorm": RMSNorm}
 
 MLPS: dict[str, Callable[[int, bool], nn.Module]] = {
     "gelu": lambda width, bias: MLP(width, nn.GELU(), bias),

@@ -25,6 +25,7 @@ from attnlab.errors import RunFailed
 from attnlab.objectives import Objective
 from attnlab.training.callbacks import Callback, Outlook, StepReport
 from attnlab.training.checkpoints import Checkpoints, load_weights, weights_of
+from attnlab.training.compiling import compiled, reason_of
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import (
     TrainState,
@@ -72,9 +73,12 @@ class Trainer:
         checkpoints: Checkpoints | None = None,
         callbacks: Sequence[Callback] = (),
         stop: StopRequest | None = None,
+        compile: bool = False,
     ) -> None:
         self.accelerator = accelerator
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        # What steps are made with. Evaluation and decoding take the model itself: their shapes are always new.
+        self.stepping = compiled(self.model) if compile else self.model
         self.learning = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.objective, self.batches, self.schedule = objective, batches, schedule
         self.settings, self.clip = settings, clip
@@ -111,6 +115,7 @@ class Trainer:
         self.model.train()
         self._evaluate_if_due()  # one that an interruption cut short
         if not self._finished():
+            self._compile_if_asked()
             for step_batches, place in self.batches.stream(state.epoch, state.batch):
                 report = self._step(step_batches)
                 state.step += 1
@@ -125,6 +130,20 @@ class Trainer:
                 self.stop.check()
         self.save()
 
+    def _compile_if_asked(self) -> None:
+        """Compile on the first batch there is, wherever the run stands: the code made depends on what is seen first."""
+        if self.stepping is self.model:
+            return
+        first = self.batches.collate(self.batches.plan.epoch(0)[0], 0).to(self.accelerator.device)
+        with random_untouched():
+            try:
+                self.accelerator.backward(self.objective(self.stepping, first))
+            except Exception as error:  # whatever is thrown by the compilers below
+                raise RunFailed(
+                    f"torch.compile does not work for this model here ({reason_of(error)}): use --compile off."
+                ) from error
+        self.optimizer.zero_grad()
+
     def _step(self, step_batches: list[Batch]) -> StepReport:
         """One optimizer step on one batch, or on several whose gradients are added up."""
         start = time.perf_counter()
@@ -134,7 +153,7 @@ class Trainer:
         for n, (batch, weight) in enumerate(zip(step_batches, weights, strict=True)):
             last = n == len(step_batches) - 1
             with nullcontext() if last else self.accelerator.no_sync(self.model):
-                value = self.objective(self.model, batch.to(self.accelerator.device))
+                value = self.objective(self.stepping, batch.to(self.accelerator.device))
                 share = weight / max(1.0, sum(weights))  # every target counts alike, whichever batch it is in
                 self.accelerator.backward(value * share)
             loss += value.item() * share

@@ -65,7 +65,7 @@ class Stopwatch(Callback):
 
 
 def measure_pace(model: nn.Module, objective: Objective, batches: Batches, config: JobConfig) -> Pace:
-    """Train a copy for a few steps; the machine's settings must be resolved."""
+    """Train a copy for a few steps; the machine's settings must be resolved. Compiling is not counted."""
     steps = WARM_UP + TIMED
     settings = config.training.model_copy(update={"steps": steps, "epochs": None, "evaluate_every": "0 steps"})
     watch = Stopwatch(alone=config.machine.device == "cpu" and config.machine.threads == 1)
@@ -74,5 +74,6 @@ def measure_pace(model: nn.Module, objective: Objective, batches: Batches, confi
         Trainer(
             trial, objective, batches, make_optimizer(trial, config.optimizer), Schedule(config.schedule, steps),
             settings, make_accelerator(config.machine), clip=config.optimizer.clip, callbacks=[watch],
+            compile=config.machine.compile == "on",
         ).fit()  # fmt: skip
     return Pace(watch.seconds[WARM_UP:], watch.tokens[WARM_UP:])

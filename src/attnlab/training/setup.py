@@ -9,18 +9,24 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from attnlab.config import MachineSection
 from attnlab.errors import UserError
 from attnlab.machine import facts, precision
+from attnlab.training.compiling import why_not
 
 MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 
 
 def resolve(asked: MachineSection) -> MachineSection:
-    """The same settings with every 'auto' replaced by what this machine can do."""
+    """The same settings with every 'auto' replaced by what this machine can do.
+
+    `compile: auto` stays: what to say to it depends on the model and the length of the run.
+    """
     device = resolve_device(asked.device)
     chosen = precision.choose(device) if asked.precision == "auto" else asked.precision
     if asked.precision != "auto" and asked.precision != "fp32":
         _must_work(device, asked.precision)
     threads = facts.cores() if asked.threads == "auto" else asked.threads
-    return MachineSection(device=device, precision=chosen, threads=threads)  # type: ignore[arg-type]
+    if asked.compile == "on" and (reason := why_not(device)):
+        raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
+    return MachineSection(device=device, precision=chosen, threads=threads, compile=asked.compile)  # type: ignore[arg-type]
 
 
 def resolve_device(asked: str) -> str:
