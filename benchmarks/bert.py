@@ -116,7 +116,7 @@ def compare_models(folder: Path, texts: list[str], args: argparse.Namespace) -> 
             ours.save_pretrained(shared)
             theirs = getattr(transformers, name).from_pretrained(shared, local_files_only=True)
             padded = build.from_pretrained(shared, unpad=False)
-        values = [float(loss(model.eval(), random[0])) for model in (ours, padded, theirs)]
+        values = [loss(model.eval(), random[0]).item() for model in (ours, padded, theirs)]
         if max(values) - min(values) > 1e-4:
             raise SystemExit(f"{name}: the sides do not compute the same: {values}")
         sides = {
@@ -163,7 +163,7 @@ def compare_joint(folder: Path, texts: list[str], args: argparse.Namespace) -> d
         return run
 
     model.eval()
-    values = [float(loss(full, labelled[0], masked[0])) for full in (True, False)]
+    values = [loss(full, labelled[0], masked[0]).item() for full in (True, False)]
     if abs(values[0] - values[1]) > 1e-4:
         raise SystemExit(f"joint: the sides do not compute the same: {values}")
     model.train()

@@ -176,7 +176,7 @@ def test_the_masked_loss_is_that_of_all_logits() -> None:
     assert found.logits.shape == (5, 14, SMALL.vocabulary)
     expected = F.cross_entropy(found.logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
     torch.testing.assert_close(found.loss, expected)
-    sides = [torch.autograd.grad(loss, list(model.parameters())) for loss in (found.loss, expected)]
+    sides = [torch.autograd.grad(loss, list(model.parameters()), retain_graph=True) for loss in (found.loss, expected)]
     for one, other in zip(*sides, strict=True):
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
@@ -197,7 +197,7 @@ def test_a_batch_without_a_masked_piece_has_no_loss() -> None:
     batch = random_batch(SMALL)
     loss = model(**batch, labels=torch.full_like(batch["input_ids"], IGNORE)).loss
     loss.backward()
-    assert float(loss) == 0.0
+    assert loss.item() == 0.0
 
 
 def joint_batch() -> Batch:

@@ -172,7 +172,7 @@ def truncate(
         keep = (short, room - short) if len(first) <= len(second) else (room - short, short)
         return first[: keep[0]], second[: keep[1]]
     chosen = first if truncation == "only_first" else second
-    if chosen is None or len(chosen) < over:
+    if chosen is None or len(chosen) <= over:  # something must be left of it
         raise UserError(
             f"truncation {truncation!r} cannot bring {room + over} pieces down to {room}: "
             "raise the length limit or use longest_first."

@@ -202,8 +202,8 @@ def _to_file(model: Pretrained) -> Weights:
                 out[_file_name(f"{layer}attention.self.{part}.{kind}")] = rows.contiguous()
         else:
             out[_file_name(name)] = tensor
-    if "cls.predictions.decoder.bias" in out:  # the name under which older versions look
-        out["cls.predictions.bias"] = out.pop("cls.predictions.decoder.bias")
+    if "cls.predictions.decoder.bias" in out:  # one bias with two names, and each is asked for by some version
+        out["cls.predictions.bias"] = out["cls.predictions.decoder.bias"].clone()
     return out
 
 
