@@ -6,12 +6,15 @@ target alike. Joint training is a weighted sum of two objectives, nothing specia
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.data.batching import Batch
+from attnlab.errors import UserError, unknown
 
 IGNORE = -100  # a target that does not count
 
@@ -46,11 +49,79 @@ class NextToken:
 
 
 class Classification:
-    """Cross entropy of one label an example; the model takes the batch's other tensors by name."""
+    """Cross entropy of one label an example; the model takes the batch's other tensors by name.
+
+    It gives back logits (B, classes), or something that has them as `logits`.
+    """
 
     def weight(self, batch: Batch) -> float:
         return float(batch.examples)
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         inputs = {name: tensor for name, tensor in batch.inputs.items() if name != "labels"}
-        return F.cross_entropy(model(**inputs), batch.inputs["labels"])
+        found = model(**inputs)
+        return F.cross_entropy(getattr(found, "logits", found), batch.inputs["labels"])
+
+
+class MaskedWords:
+    """The loss of a model that scores masked places only: it is given the targets (B, T), IGNORE where none is.
+
+    `keyword` is the name of the targets in the model's call; a model with a second head has another one.
+    """
+
+    def __init__(self, keyword: str = "labels") -> None:
+        self.keyword = keyword
+
+    def weight(self, batch: Batch) -> float:
+        return float((batch.inputs["labels"] != IGNORE).sum())
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        inputs = {name: tensor for name, tensor in batch.inputs.items() if name != "labels"}
+        return model(**inputs, **{self.keyword: batch.inputs["labels"]}).loss
+
+
+class Joint:
+    """L = L_main + w·L_side, each on its own part of the batch; w may change as the run goes on.
+
+    The side's tensors are those whose names begin with `prefix`. Batches whose gradients are added up are weighed by
+    the targets of the main objective. `progress` goes from 0 at the first step to 1 at the last: see JointProgress.
+    """
+
+    def __init__(
+        self, main: Objective, side: Objective, weight: float, schedule: str = "constant", prefix: str = "masked_"
+    ) -> None:
+        if schedule not in WEIGHTS:
+            raise UserError(unknown("schedule of the weight", schedule, WEIGHTS))
+        if weight < 0:
+            raise UserError(f"the weight of the second loss is {weight}: it cannot be negative.")
+        self.main, self.side, self.peak, self.schedule, self.prefix = main, side, weight, schedule, prefix
+        self.progress = 0.0
+
+    @property
+    def side_weight(self) -> float:
+        return self.peak * WEIGHTS[self.schedule](self.progress)
+
+    def weight(self, batch: Batch) -> float:
+        return self.main.weight(self._part(batch, main=True))
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        loss = self.main(model, self._part(batch, main=True))
+        if self.side_weight == 0.0:
+            return loss  # and no work for what does not count
+        return loss + self.side_weight * self.side(model, self._part(batch, main=False))
+
+    def _part(self, batch: Batch, main: bool) -> Batch:
+        inputs = {
+            name.removeprefix(self.prefix): tensor
+            for name, tensor in batch.inputs.items()
+            if name.startswith(self.prefix) != main
+        }
+        return replace(batch, inputs=inputs)
+
+
+WEIGHTS: dict[str, Callable[[float], float]] = {
+    "constant": lambda progress: 1.0,
+    "up": lambda progress: progress,
+    "down": lambda progress: 1.0 - progress,
+}
+"""The weight of the second loss as a share of its peak."""

@@ -8,6 +8,9 @@ never holds the T × T weights, so its memory is O(T).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -38,8 +41,7 @@ class Attention(nn.Module):
         self.output = nn.Linear(shape.width, shape.width, bias=shape.bias)
 
     def forward(self, x: Tensor, padding: Tensor | None = None, cache: Cache | None = None) -> Tensor:
-        queries, keys, values = self.projections(x)
-        queries, keys = self.norm(queries, keys)
+        queries, keys, values = self._project(x)
         at = positions_of(x) if cache is None else cache.positions(x)
         queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
         if cache is None:
@@ -50,6 +52,34 @@ class Attention(nn.Module):
             sight = cache.sight(at, keys.shape[2])
         bias = self.relative.bias(sight.queries_at, sight.keys_at)
         return self.output(merge_heads(self.core(queries, keys, values, sight, bias)))
+
+    def packed(self, x: Tensor, groups: Sequence[tuple[int, int]]) -> Tensor:
+        """The same for sequences that lie one after the other without padding, x (N, C).
+
+        `groups` says how many of which length: (rows, length), again and again. Only where queries meet keys
+        must sequences be told apart; the projections do not care.
+        """
+        sizes = [rows * length for rows, length in groups]
+        parts = zip(*(part.split(sizes, dim=2) for part in self._project(x[None])), strict=True)
+        mixed = []
+        for group, (queries, keys, values) in zip(groups, parts, strict=True):
+            queries, keys, values = (_in_rows(part, group) for part in (queries, keys, values))
+            at = torch.arange(group[1], device=x.device)
+            queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
+            sight = Sight(at, at, self.causal)
+            y = self.core(queries, keys, values, sight, self.relative.bias(at, at))  # (rows, H, length, D)
+            mixed.append(merge_heads(y).flatten(0, 1))
+        return self.output(torch.cat(mixed))
+
+    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        queries, keys, values = self.projections(x)
+        queries, keys = self.norm(queries, keys)
+        return queries, keys, values
+
+
+def _in_rows(part: Tensor, group: tuple[int, int]) -> Tensor:
+    """(1, H, rows·length, D) to (rows, H, length, D)."""
+    return part[0].unflatten(1, group).transpose(0, 1)
 
 
 class Fused(nn.Module):

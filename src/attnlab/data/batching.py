@@ -117,7 +117,8 @@ class Batches:
 
     def collate(self, indices: Sequence[int], epoch: int) -> Batch:
         inputs = self.data.collate(indices, epoch)
-        real = inputs.get("padding")  # (B, T), true where a token is real; without it an example counts as one
+        # (B, T), true where a token is real; without it an example counts as one
+        real = inputs.get("padding", inputs.get("attention_mask"))
         tokens, positions = (int(real.sum()), real.numel()) if real is not None else (len(indices),) * 2
         return Batch(inputs, tuple(indices), tokens, positions)
 

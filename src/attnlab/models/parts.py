@@ -37,13 +37,14 @@ class SquaredReLU(nn.Module):
 
 
 class MLP(nn.Module):
-    """Widen four times, bend, narrow again."""
+    """Widen, four times unless told otherwise, bend, narrow again."""
 
-    def __init__(self, width: int, activation: nn.Module, bias: bool) -> None:
+    def __init__(self, width: int, activation: nn.Module, bias: bool, inside: int | None = None) -> None:
         super().__init__()
-        self.wide = nn.Linear(width, 4 * width, bias=bias)
+        inside = inside or 4 * width
+        self.wide = nn.Linear(width, inside, bias=bias)
         self.activation = activation
-        self.output = nn.Linear(4 * width, width, bias=bias)
+        self.output = nn.Linear(inside, width, bias=bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.activation(self.wide(x)))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.runs.metrics import MetricsWriter, cut_back
 
 if TYPE_CHECKING:
+    from attnlab.objectives import Joint
     from attnlab.training.snapshot import TrainState
 
 
@@ -48,6 +49,23 @@ class Callback:
     def on_save(self, state: TrainState) -> None: ...
 
     def on_end(self, state: TrainState) -> None: ...
+
+
+class JointProgress(Callback):
+    """Tells a joint objective how far the run is, from where it was taken up on."""
+
+    def __init__(self, objective: Joint) -> None:
+        self.objective, self.steps = objective, 1
+
+    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+        self.steps = outlook.steps
+        self._tell(state)
+
+    def on_step(self, state: TrainState, report: StepReport) -> None:
+        self._tell(state)
+
+    def _tell(self, state: TrainState) -> None:
+        self.objective.progress = min(1.0, state.step / max(1, self.steps - 1))  # of the step about to be made
 
 
 class Averages:
