@@ -105,7 +105,7 @@ def compare_models(folder: Path, texts: list[str], args: argparse.Namespace) -> 
     tokenizer = WordPiece.from_pretrained(folder)
     examples = LabelledExamples(texts, [n % 2 for n in range(len(texts))], tokenizer, args.longest)
     random, like = (batches(examples, args.size, by_length) for by_length in (False, True))
-    kinds: list[tuple[str, type, Callable[[nn.Module, dict[str, Tensor]], Tensor], dict[str, Any]]] = [
+    kinds: list[tuple[str, Any, Callable[[nn.Module, dict[str, Tensor]], Tensor], dict[str, Any]]] = [
         ("BertModel", BertModel, body_loss, {}),
         ("BertForSequenceClassification", BertForSequenceClassification, classifier_loss, {"classify_from": "pooler"}),
     ]

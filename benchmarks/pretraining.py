@@ -33,6 +33,7 @@ from attnlab.config import OptimizerSection
 from attnlab.data.batching import Batch, Batches, BatchPlan
 from attnlab.data.corruption import CorpusExamples
 from attnlab.data.lines import read_text
+from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.data.world import World, WorldSpec
 from attnlab.machine import facts
@@ -102,7 +103,8 @@ def documents() -> tuple[list[str], str]:
 def batches_of(texts: Sequence[str], context: int, size: int, count: int) -> tuple[list[Batch], list[Batch], int]:
     """The same documents in random batches padded to the context and in batches by length; the vocabulary's size."""
     vocabulary = Vocabulary.build(texts, "characters")
-    examples = CorpusExamples([vocabulary.encode(text) for text in texts], vocabulary, context, "span", seed=0)
+    corpus = CorpusExamples([vocabulary.encode(text) for text in texts], vocabulary, context, ["span"], seed=0)
+    examples = NextTokenExamples([corpus], vocabulary.pad)
     padded, by_length = (
         [batches.collate(indices, 0) for indices in batches.plan.epoch(0) if len(indices) == size][:count]
         for batches in (Batches(examples, BatchPlan(examples.lengths, size, by_length=by)) for by in (False, True))
@@ -112,7 +114,7 @@ def batches_of(texts: Sequence[str], context: int, size: int, count: int) -> tup
 
 def filled(batch: Batch, context: int, pad: int) -> Batch:
     """Padded to the context, as the course's data set does."""
-    values = {"tokens": pad, "targets": IGNORE, "padding": False}
+    values = {"tokens": pad, "targets": IGNORE, "padding": False, "wanted": False}
     inputs = {name: F.pad(tensor, (0, context - tensor.shape[1]), value=values[name])
               for name, tensor in batch.inputs.items()}  # fmt: skip
     return replace(batch, inputs=inputs, positions=inputs["tokens"].numel())

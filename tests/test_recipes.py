@@ -11,7 +11,8 @@ from attnlab.jobs.chain import fine_tuning, pretraining
 from attnlab.jobs.kinds import config_of
 
 RECIPES = Path(__file__).parent.parent / "recipes"
-COMMANDS = {"birthplaces-pretrain": "pretrain", "knowledge-pretrain": "pretrain", "knowledge-finetune": "finetune", "knowledge-paraphrases": "compare",
+COMMANDS = {"birthplaces-pretrain": "pretrain", "knowledge-pretrain": "pretrain",
+            "knowledge-finetune": "finetune", "knowledge-paraphrases": "compare",
             "knowledge": "knowledge", "sentiment": "classify", "compare": "compare", "ablate": "compare"}  # fmt: skip
 
 

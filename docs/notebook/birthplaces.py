@@ -76,25 +76,26 @@ def share(accuracy: float) -> str:
     return f"{found.share:.1%} ({low:.1%} to {high:.1%})"
 
 
+def _row(label: str, positions: int, run: dict[str, Any]) -> str:
+    return f"| {label} | {positions:,} | {run['parameters']:,} | {share(run['best'])} |"
+
+
 def targets(data: dict[str, Any]) -> Iterator[str]:
     yield "| run | positions | parameters | dev, best evaluation |"
     yield "| --- | --- | --- | --- |"
     for run in data["modern"]:
-        yield f"| modern, seed {run['seed']} | {run['positions'][-1]:,} | {run['parameters']:,} | {share(run['best'])} |"
+        yield _row(f"modern, seed {run['seed']}", run["positions"][-1], run)
     mean = Mean(tuple(run["best"] for run in data["modern"]))
     low, high = mean.interval
     yield f"| modern, mean of {mean.count} seeds |  |  | {mean.mean:.1%} ({low:.1%} to {high:.1%}, over seeds) |"
     two = data["two_stage"]
-    positions = two["reading"]["positions"]
-    yield f"| read first, questions after | {positions:,} | {two['tuning']['parameters']:,} | {share(two['tuning']['best'])} |"
+    yield _row("read first, questions after", two["reading"]["positions"], two["tuning"])
     for run in data["synthesizer"]:
-        yield f"| synthesizer | {run['positions'][-1]:,} | {run['parameters']:,} | {share(run['best'])} |"
+        yield _row("synthesizer", run["positions"][-1], run)
     for run in data["fresh"]:
-        yield f"| not pretrained, seed {run['seed']} | 0 | {run['parameters']:,} | {share(run['best'])} |"
+        yield _row(f"not pretrained, seed {run['seed']}", 0, run)
     for point in data["vanilla"]:
-        yield (
-            f"| the course's settings | {point['positions']:,} | {point['parameters']:,} | {share(point['accuracy'])} |"
-        )
+        yield _row("the course's settings", point["positions"], point)
     yield f'| always "London" |  |  | {share(LONDON / QUESTIONS)} |'
 
 
@@ -104,7 +105,8 @@ def ablations(data: dict[str, Any]) -> Iterator[str]:
     rows = data["ablations"]
     base = rows["as it is"]["best"]
     for label, run in sorted(rows.items(), key=lambda row: -row[1]["best"]):
-        yield f"| {label} | {share(run['best'])} | {'' if run['best'] is base else f'{run["best"] - base:+.1%}'} |"
+        difference = "" if label == "as it is" else f"{run['best'] - base:+.1%}"
+        yield f"| {label} | {share(run['best'])} | {difference} |"
 
 
 def draw(data: dict[str, Any]) -> None:
@@ -120,7 +122,7 @@ def draw(data: dict[str, Any]) -> None:
                 side.plot([x / unit for x in run[key]], run["accuracy"], color=COLOURS[0], marker=".",
                           label="modern, three seeds" if n == 0 else None)  # fmt: skip
             points = data["vanilla"]
-            side.plot([0.0, *(p[key] / unit for p in points)], [data["fresh"][0]["best"], *(p["accuracy"] for p in points)],
+            side.plot([point[key] / unit for point in points], [point["best"] for point in points],
                       color=COLOURS[1], marker="s", label="the course's settings")  # fmt: skip
             side.axhline(LONDON / QUESTIONS, linestyle=":", color="#4a5568", label='always "London"')
             side.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
