@@ -1,0 +1,75 @@
+"""Questions mixed into reading: they are learnt from, watched on dev, and can be asked about at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from attnlab.answers.background import background
+from attnlab.answers.evaluate import Options, evaluate_run
+from attnlab.config import check
+from attnlab.errors import UserError
+from attnlab.jobs.configs import PretrainConfig
+from attnlab.jobs.job import RunOptions, run_job
+from attnlab.jobs.pretrain import PretrainJob
+from attnlab.objectives import IGNORE
+from attnlab.runs import read_metrics
+
+SMALL = {
+    "model": {"preset": "modern", "layers": 1, "heads": 2, "width": 16, "context": 48},
+    "world": {"people": 40, "places": 5},
+    "objective": {"name": "salient", "hidden_only": True},
+    "training": {"epochs": 1},
+    "machine": {"threads": 1, "precision": "fp32"},
+}
+
+
+def config(**changes: object) -> PretrainConfig:
+    return check(PretrainConfig, SMALL | changes)
+
+
+def test_questions_of_the_world_are_learnt_and_watched(tmp_path: Path) -> None:
+    job = PretrainJob(config(data={"tokens": "words", "world_questions": True}))
+    run = run_job(job, RunOptions(tmp_path / "run"))
+    assert run is not None
+    watched = [line for line in read_metrics(run / "metrics.jsonl") if line["split"] == "dev"]
+    assert [set(line) >= {"accuracy", "best"} for line in watched] == [True]
+    known = background(run)
+    assert known.trained_on == job.config.world.world().questions("train")
+    done = evaluate_run(run, Options(strangers=5, out=tmp_path / "report"))
+    assert done.count == len(job.config.world.world().questions("test"))
+
+
+def test_only_answers_are_asked_of_questions() -> None:
+    job = PretrainJob(config(data={"tokens": "words", "world_questions": True}))
+    parts = job.build("cpu")
+    world = job.config.world.world()
+    asked = len(world.questions("train"))
+    inputs = parts.data.collate(range(len(parts.data.lengths) - asked, len(parts.data.lengths)), 0)
+    answers = [place for _, place in world.questions("train")]
+    targets = (inputs["targets"] != IGNORE).sum(1).tolist()
+    assert targets == [len(place.split()) + 1 for place in answers]  # the words of the place and the end
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        ({"dev": "dev.tsv"}, "--dev needs --questions"),
+        ({"world_questions": True, "questions": "q.tsv"}, "leave out --corpus and --questions"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(data: dict[str, object], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        PretrainJob(config(data=data)).build("cpu")
+
+
+@pytest.mark.parametrize("name", ["spam", "", "span,spam"])
+def test_an_objective_that_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(UserError, match="objective"):
+        config(objective={"name": name})
+
+
+def test_causal_hides_nothing() -> None:
+    with pytest.raises(UserError, match="hidden_only needs an objective that hides something"):
+        config(objective={"name": "span,causal", "hidden_only": True})
