@@ -39,7 +39,8 @@ PATHS = {
 }
 FASTER = (
     "A faster way to the same knowledge is the lab's modern preset: "
-    "attnlab pretrain --config recipes/birthplaces-pretrain.yaml"
+    "attnlab pretrain --config recipes/birthplaces-pretrain.yaml --corpus wiki.txt "
+    "--questions birth_places_train.tsv --dev birth_dev.tsv"
 )
 
 
@@ -126,7 +127,7 @@ def finetune(args: argparse.Namespace) -> None:
             warmup_tokens=512 * 20, final_tokens=200 * len(corpus) * CONTEXT,
             ckpt_path=args.writing_params_path, seed=args.seed, device=args.device,
         ),
-        label=f"finetune {args.variant}", hint=f"{FASTER}, then attnlab finetune --from its run.",
+        label=f"finetune {args.variant}", hint=f"{FASTER}.",
         facts={"questions": len(names), "corpus_sha256": sha256(args.pretrain_corpus_path),
                "questions_sha256": sha256(path), "start": "nothing" if start is None else sha256(start),
                "changes": unknown_characters(corpus, path, [text for pair in names.pairs for text in pair])},
