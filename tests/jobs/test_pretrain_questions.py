@@ -10,7 +10,8 @@ from attnlab.answers.background import background
 from attnlab.answers.evaluate import Options, evaluate_run
 from attnlab.config import check
 from attnlab.errors import UserError
-from attnlab.jobs.configs import PretrainConfig
+from attnlab.jobs.configs import FinetuneConfig, PretrainConfig
+from attnlab.jobs.finetune import FinetuneJob
 from attnlab.jobs.job import RunOptions, run_job
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.objectives import IGNORE
@@ -73,3 +74,14 @@ def test_an_objective_that_is_not_there_is_named(name: str) -> None:
 def test_causal_hides_nothing() -> None:
     with pytest.raises(UserError, match="hidden_only needs an objective that hides something"):
         config(objective={"name": "span,causal", "hidden_only": True})
+
+
+def test_the_kind_of_tokens_comes_from_the_pretrained_run(tmp_path: Path) -> None:
+    world = {"people": 40, "places": 5}
+    pretrained = run_job(PretrainJob(config(data={"tokens": "words"})), RunOptions(tmp_path / "read"))
+    asked = {"start": {"run": str(pretrained)}, "machine": SMALL["machine"], "training": {"epochs": 1}}
+    tuned = FinetuneJob(check(FinetuneConfig, asked | {"world": world}))
+    tuned.build("cpu")
+    assert tuned.config.data.tokens == "words"
+    with pytest.raises(UserError, match="reads words: leave out --tokens"):
+        FinetuneJob(check(FinetuneConfig, asked | {"data": {"tokens": "characters"}})).build("cpu")

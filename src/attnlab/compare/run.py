@@ -19,7 +19,7 @@ from attnlab.compare.config import comparison_of
 from attnlab.compare.subjects import subject_of
 from attnlab.config import check, leaves, value_of
 from attnlab.errors import RunFailed, UserError
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.stages import ending_told, run_stage
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 from attnlab.training.stop import Interrupted, listening
@@ -66,7 +66,7 @@ def _run(config: Any, run: RunFolder) -> Path:
     from attnlab.compare.results import gather
     from attnlab.compare.results_file import write_results
 
-    try:
+    with ending_told(run):
         with listening() as stop:
             plan = _Plan(config, run)
             wanted = list(cells(config))
@@ -80,14 +80,6 @@ def _run(config: Any, run: RunFolder) -> Path:
         if not results.finished:
             raise RunFailed(f"no variant could be run; the first says: {plan.last_reason}")
         run.set_status("finished", f"without {', '.join(results.failed)}" if results.failed else "")
-    except Interrupted as interruption:
-        run.set_status("interrupted", str(interruption))
-        raise
-    except BaseException as failure:
-        run.set_status("failed", str(failure) or type(failure).__name__)
-        raise
-    finally:
-        run.close()
     return run.path
 
 

@@ -22,10 +22,9 @@ from attnlab.jobs.job import RunOptions
 from attnlab.jobs.kinds import run_kind
 from attnlab.jobs.knowledge import load_gpt
 from attnlab.jobs.recall import recalled
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.stages import ending_told, run_stage
 from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.training import setup
-from attnlab.training.stop import Interrupted
 
 
 class KnowledgeJob:
@@ -44,19 +43,11 @@ class KnowledgeJob:
             console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
             return None
         run = self._open(options)
-        try:
+        with ending_told(run):
             self._stages(run, options)
             run.update_record(**_results(run.path, config))
             run.set_status("finished")
             self._report(run.path)
-        except Interrupted as interruption:
-            run.set_status("interrupted", str(interruption))
-            raise
-        except BaseException as failure:
-            run.set_status("failed", str(failure) or type(failure).__name__)
-            raise
-        finally:
-            run.close()
         return run.path
 
     def _open(self, options: RunOptions) -> RunFolder:

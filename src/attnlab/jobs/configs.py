@@ -175,7 +175,8 @@ class PairsSection(Section):
     train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
     dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
     test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
-    corpus: FilePath = option(None, "Text whose characters the vocabulary must know (without --from).")
+    corpus: FilePath = option(None, "Text whose words or characters the vocabulary must know (without --from).")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is (without --from).")
 
 
 class StartSection(Section):

@@ -87,13 +87,18 @@ class FinetuneJob:
             model, vocabulary, shape = load_gpt(Path(config.start.run), weights=not config.start.fresh)
             _must_agree("model", config.model, shape, config.start.run)
             config.model = shape
+            if "tokens" in config.data.model_fields_set and config.data.tokens != vocabulary.level:
+                raise UserError(
+                    f"{config.start.run} reads {vocabulary.level}: leave out --tokens, it comes from --from."
+                )
+            config.data = config.data.model_copy(update={"tokens": vocabulary.level})
             return model, vocabulary
         if config.start.fresh:
             raise UserError("--fresh needs --from: the run whose vocabulary and shape to take.")
         texts = [text for pair in pairs["train"] for text in pair]
         if config.data.corpus is not None:
             texts += read_corpus(Path(config.data.corpus))
-        vocabulary = Vocabulary.build(texts, "characters")
+        vocabulary = Vocabulary.build(texts, config.data.tokens)
         return make_gpt(config.model, vocabulary), vocabulary
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attnlab.config import Section
 from attnlab.jobs.job import RunOptions, saved_config
 from attnlab.jobs.kinds import config_of, run_kind
-from attnlab.runs import is_run, read_status
+from attnlab.runs import RunFolder, is_run, read_status
+from attnlab.training.stop import Interrupted
 
 
 def run_stage(kind: str, config: Section, path: Path, label: str, again: str | None = None) -> None:
@@ -21,3 +24,18 @@ def run_stage(kind: str, config: Section, path: Path, label: str, again: str | N
     begun = state is not None
     chosen = saved_config(path, config_of(kind)) if begun else config
     run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again))
+
+
+@contextmanager
+def ending_told(run: RunFolder) -> Iterator[None]:
+    """Whatever goes wrong here is written to the status of the run that holds the others; the folder is let go."""
+    try:
+        yield
+    except Interrupted as interruption:
+        run.set_status("interrupted", str(interruption))
+        raise
+    except BaseException as failure:
+        run.set_status("failed", str(failure) or type(failure).__name__)
+        raise
+    finally:
+        run.close()
