@@ -90,6 +90,17 @@ def _at(found: dict[str, Any]) -> str:
     return f"{found['mean']:.3f} ± {(high - low) / 2:.3f}"
 
 
+def accuracies(name: str, setting: str, title: str) -> Iterator[str]:
+    """Accuracies by the value of one setting."""
+    measures = {"test_accuracy": "test people", "dev_accuracy": "dev people", "train_accuracy": "people of fine-tuning",
+                "told_accuracy": "place known in the text"}  # fmt: skip
+    yield f"| {title} | {' | '.join(measures.values())} |"
+    yield "| --- |" + " --- |" * len(measures)
+    for row in sorted(variants(name), key=lambda row: float(row["settings"][setting])):
+        shown = [plus_minus(mean(row, measure), ".1%") for measure in measures]
+        yield f"| {row['settings'][setting]} | {' | '.join(shown)} |"
+
+
 LONGER = {"positions-table-400": "a table of 400"}
 TABLES = {
     "attention-comparison.md": [
@@ -98,6 +109,7 @@ TABLES = {
     ],
     "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
     "modern-shape.md": [lambda: quality("modern")],
+    "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
 
 if __name__ == "__main__":
