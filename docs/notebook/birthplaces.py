@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attnlab.runs import read_metrics, read_record
+from attnlab.runs import is_run, read_metrics, read_record, read_status
 from attnlab.stats import Mean, Proportion
 
 HERE = Path(__file__).parent
@@ -51,9 +51,13 @@ def curve(run: Path) -> dict[str, Any]:
     }
 
 
+def finished(run: Path) -> bool:
+    return is_run(run) and read_status(run)["state"] == "finished"
+
+
 def gather(runs: Path) -> dict[str, Any]:
     def curves(*names: str) -> list[dict[str, Any]]:
-        return [curve(runs / name) for name in names if (runs / name / "metrics.jsonl").is_file()]
+        return [curve(runs / name) for name in names if finished(runs / name)]
 
     return {
         "modern": curves("main-0", "main-1", "main-2"),
@@ -93,7 +97,7 @@ def targets(data: dict[str, Any]) -> Iterator[str]:
     for run in data["synthesizer"]:
         yield _row("synthesizer", run["positions"][-1], run)
     for run in data["fresh"]:
-        yield _row(f"not pretrained, seed {run['seed']}", 0, run)
+        yield _row(f"not pretrained, seed {run['seed']}, last epoch", 0, run | {"best": run["accuracy"][-1]})
     for point in data["vanilla"]:
         yield _row("the course's settings", point["positions"], point)
     yield f'| always "London" |  |  | {share(LONDON / QUESTIONS)} |'
@@ -129,7 +133,7 @@ def draw(data: dict[str, Any]) -> None:
         axes[0].set(xlabel="million positions of pretraining", ylabel="dev questions right")
         axes[1].set(xlabel="minutes of pretraining, one thread of a busy machine")
         axes[0].legend(loc="upper left")
-        figure.tight_layout()
+
         figure.savefig(HERE / "figures" / "birthplaces-curves.png", dpi=130)
 
 
