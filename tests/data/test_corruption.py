@@ -12,6 +12,7 @@ from attnlab.data.phrases import phrases
 from attnlab.data.sequences import Asked
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.data.world import World, WorldSpec
+from attnlab.jobs.configs import OBJECTIVES as NAMES
 
 CONTEXT = 48
 CORPUS = [*World(WorldSpec(people=40)).corpus(), "a", "Rome", "no name in here", "Ö"]
@@ -109,3 +110,7 @@ def test_a_document_without_names_hides_a_span() -> None:
     index = CORPUS.index("no name in here")
     assert made.documents[index].phrases == []
     assert made.example(index, 0).given > 0
+
+
+def test_every_objective_can_be_named_in_a_recipe() -> None:
+    assert set(NAMES) == set(OBJECTIVES)

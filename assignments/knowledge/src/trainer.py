@@ -110,7 +110,7 @@ class Trainer:
 class _Job:
     """A training as the lab runs it."""
 
-    kind = "knowledge"
+    kind = "course"
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
