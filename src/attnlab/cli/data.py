@@ -37,10 +37,11 @@ def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
         return
     rows = []
     for task in found:
-        sizes = [f"{size:,}" for size in task.get("examples", dict.fromkeys(("train", "dev", "test"), 0)).values()]
-        sizes = ["", "", ""] if "missing" in task else sizes
-        rows.append([task["task"], str(len(task["classes"])) if "classes" in task else "", *sizes, task["about"]])
-    _table(("task", "classes", "train", "dev", "test", "question"), rows, left=("task", "question"))
+        sizes = ["not found", "", ""]
+        if "missing" not in task:
+            sizes = [f"{size:,}" for size in task["examples"].values()]
+        rows.append([task["task"], *sizes, str(len(task.get("classes", [])) or ""), task["about"]])
+    _table(("task", "train", "dev", "test", "classes", "question"), rows, left=("task", "question"))
     for task in found:
         if "missing" in task:
             console.say(task["missing"])
@@ -104,7 +105,7 @@ def get(
 def _print(summary: dict[str, Any]) -> None:
     _line(summary["name"])
     for note in summary["notes"]:
-        console.warn(note)
+        _line(f"  {note}")
     counts: dict[str, dict[str, int]] = summary["counts"]
     totals = {split: sum(count.values()) for split, count in counts.items()}
     _line("")
@@ -132,10 +133,10 @@ def _print(summary: dict[str, Any]) -> None:
     if not summary["across"] and not summary["contradicting"]:
         _line("no text stands in two splits, and none has two labels.")
     for splits, found in summary["across"].items():
-        _line(f"{found['count']:,} texts of {splits.replace(' in ', ' stand in ')} too:")
+        _line(f"texts of {splits} too: {found['count']:,}")
         _examples(found["examples"])
     for split, found in summary["contradicting"].items():
-        _line(f"{found['count']:,} texts of {split} have more than one label:")
+        _line(f"texts of {split} with more than one label: {found['count']:,}")
         _examples(found["examples"])
     _line("examples:")
     _examples(summary["examples"])
@@ -164,7 +165,7 @@ def _table(titles: tuple[str, ...], rows: list[list[str]], left: tuple[str, ...]
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
-        table.add_column(title, justify="left" if title in left else "right", no_wrap=True)
+        table.add_column(title, justify="left" if title in left else "right", no_wrap=title != "question")
     for row in rows:
         table.add_row(*map(Text, row))
     console.result(table)

@@ -10,7 +10,7 @@ from pathlib import Path
 from attnlab.data import sentiment
 from attnlab.data.tasks.columns import Request
 from attnlab.data.tasks.labelled import Example, Labelled
-from attnlab.data.tasks.own import find_files, read_own
+from attnlab.data.tasks.own import SPELLINGS, read_own
 from attnlab.data.tasks.splitting import Parting, by_class
 from attnlab.errors import UserError, unknown
 
@@ -98,8 +98,7 @@ def _find(name: str, folder: Path | None) -> dict[str, Path]:
     paths = [root / name / file for file in task.files]
     if absent := [path for path in paths[:2] if not path.is_file()]:
         raise UserError(f"{name} was not found, looked for {absent[0]}: put {get} there.")
-    found = find_files(root / name)
-    return {split: path for split, path in found.items() if path in paths}
+    return {SPELLINGS[path.stem]: path for path in paths if path.is_file()}
 
 
 def _sentiment() -> Labelled:
