@@ -93,6 +93,12 @@ def test_the_archive_comes_from_where_pip_looks_and_must_have_its_checksum(regis
         archive.fetch_source("vaderSentiment", "2.5", vader.SHA256)
 
 
+def test_an_address_in_a_listing_is_found_without_its_fragment() -> None:
+    said = "  Found link https://registry.example/9/v/V-2.5.tar.gz#sha256=b9 (from https://registry.example/v/), version"
+    assert archive.find_address(said, "v", "2.5") == "https://registry.example/9/v/V-2.5.tar.gz"
+    assert archive.find_address(said, "v", "2.5.1") is None
+
+
 def test_no_registry_is_one_sentence(registry: Path) -> None:
     with pytest.raises(UserError, match="pip finds no source archive"):
         archive.fetch_source("vaderSentiment", "2.5", vader.SHA256)

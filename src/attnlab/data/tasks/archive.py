@@ -41,7 +41,7 @@ def fetch_source(package: str, version: str, sha256: str) -> bytes:
 def find_address(listing: str, package: str, version: str) -> str | None:
     """The archive's address in what `pip index versions -vv` says."""
     name = re.escape(f"{package}-{version}.tar.gz")
-    found = re.search(rf"Found link (\S*/{name})(?:#\S*)? ", listing, re.IGNORECASE)
+    found = re.search(rf"Found link (\S*/{name})(?=[#, ])", listing, re.IGNORECASE)
     return found[1] if found else None
 
 

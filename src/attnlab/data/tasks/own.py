@@ -86,7 +86,7 @@ def _classes(
     if len(different) < 2:
         raise UserError(f"{table.path}: all rows have the label {words[0]!r}: a classifier needs two classes or more.")
     if request.classes:
-        if len(set(request.classes)) < max(len(request.classes), 2):
+        if len(set(request.classes) - {""}) < max(len(request.classes), 2):
             raise UserError(f"--classes {','.join(request.classes)}: give two different names or more.")
         return named_classes(different, request.classes, str(table.path)), request.classes
     if request.label is None and len(different) > max(2, len(words) / 2):
