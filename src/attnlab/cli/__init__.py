@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from attnlab import __version__, console
-from attnlab.cli import ask, attention, check, compare, demo, doctor, evaluate, explore, runs, train, world
+from attnlab.cli import ask, attention, check, compare, data, demo, doctor, evaluate, explore, runs, train, world
 from attnlab.errors import RunFailed, UserError
 from attnlab.training.stop import Interrupted
 
@@ -48,7 +48,7 @@ def lab(
         console.set_verbosity(console.Verbosity.VERBOSE)
 
 
-for commands in (demo, explore, check, attention, train, compare, ask, evaluate, runs, doctor, world):
+for commands in (demo, explore, check, attention, train, compare, ask, evaluate, runs, doctor, world, data):
     commands.register(app)
 
 

@@ -1,0 +1,175 @@
+"""`attnlab data`: the labelled texts the lab knows, what is in them, and a set from the package registry."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnlab import console
+from attnlab.errors import UserError, unknown
+
+app = typer.Typer(help="Labelled texts: list the tasks, look into one or into a file of your own, get one.")
+DataFolder = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="Where tasks are.", show_default="the folder in ATTNLAB_DATA")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+_OWN = "A file of your own"
+GETS = ("vader",)
+
+
+@app.command("list")
+def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
+    """List the tasks, with their sizes where their files are found."""
+    from attnlab.data.tasks.named import ABOUT, load_task
+
+    found: list[dict[str, Any]] = []
+    for name, about in ABOUT.items():
+        try:
+            facts = load_task(name, data_folder).facts()
+            found.append({"task": name, "about": about, "classes": facts["classes"], "examples": facts["examples"]})
+        except UserError as error:
+            found.append({"task": name, "about": about, "missing": str(error)})
+    if as_json:
+        console.out.print_json(json.dumps(found))
+        return
+    rows = []
+    for task in found:
+        sizes = ["not found", "", ""]
+        if "missing" not in task:
+            sizes = [f"{size:,}" for size in task["examples"].values()]
+        rows.append([task["task"], *sizes, str(len(task.get("classes", [])) or ""), task["about"]])
+    _table(("task", "train", "dev", "test", "classes", "question"), rows, left=("task", "question"))
+    for task in found:
+        if "missing" in task:
+            console.say(task["missing"])
+
+
+@app.command()
+def show(
+    source: Annotated[
+        str, typer.Argument(metavar="NAME|FILE", help="A task, a file (CSV, TSV, JSONL, Parquet) or a folder of them.")
+    ],
+    text: Annotated[str | None, typer.Option(help="Column of the text.", rich_help_panel=_OWN)] = None,
+    pair: Annotated[str | None, typer.Option(help="Column of a second text.", rich_help_panel=_OWN)] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.", rich_help_panel=_OWN)] = None,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,...", help="Names of the classes, in order.", rich_help_panel=_OWN)
+    ] = None,
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN),
+    ] = None,
+    dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN)] = None,
+    test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of a split that is made.", min=0)] = 0,
+    data_folder: DataFolder = None,
+    as_json: Json = False,
+) -> None:
+    """Show a task or a file: sizes, balance of the classes, lengths, texts that repeat, examples."""
+    from attnlab.data.tasks.columns import Request
+    from attnlab.data.tasks.load import load_labelled
+    from attnlab.data.tasks.summary import summarise
+
+    names = tuple(name.strip() for name in classes.split(",")) if classes is not None else ()
+    data = load_labelled(source, Request(text, pair, label, names, header), dev, test, seed, data_folder)
+    summary = summarise(data)
+    if as_json:
+        console.out.print_json(json.dumps(summary))
+    else:
+        _print(summary)
+
+
+@app.command()
+def get(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which set: vader (rated snippets, 4 files).")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write, new or empty.")],
+) -> None:
+    """Get a set of labelled texts from the package registry that pip is set up for."""
+    from attnlab.data.tasks import archive, vader
+    from attnlab.data.world_files import check_folder
+
+    if name not in GETS:
+        raise UserError(unknown("set", name, GETS))
+    check_folder(out)
+    with console.working("downloading"):
+        sets = vader.read_archive(archive.fetch_source(vader.PACKAGE, vader.VERSION, vader.SHA256))
+    vader.write_sets(sets, out)
+    for file, snippets in sets.items():
+        _line(f"{out / file}.tsv: {snippets}")
+    console.warn("movie.tsv has the sentences that SST-2 was made from: never train on one and report on the other.")
+
+
+def _print(summary: dict[str, Any]) -> None:
+    _line(summary["name"])
+    for note in summary["notes"]:
+        _line(f"  {note}")
+    counts: dict[str, dict[str, int]] = summary["counts"]
+    totals = {split: sum(count.values()) for split, count in counts.items()}
+    _line("")
+    _table(
+        ("class", *counts, "weight"),
+        [
+            ["all", *(f"{total:,}" for total in totals.values()), ""],
+            *(
+                [name, *(f"{counts[split][name]:,} ({counts[split][name] / totals[split]:.1%})" for split in counts),
+                 f"{weight:.3f}"]
+                for name, weight in summary["weights"].items()
+            ),
+        ],
+        left=("class",),
+    )  # fmt: skip
+    _line("")
+    units = [(split, unit, found) for split, both in summary["lengths"].items() for unit, found in both.items()]
+    lengths = "length of text and pair" if summary["paired"] else "length"
+    _table(
+        (lengths, "in", *units[0][2]),
+        [[split, unit, *(f"{value:,}" for value in found.values())] for split, unit, found in units],
+        left=(lengths, "in"),
+    )
+    _line("")
+    if not summary["across"] and not summary["contradicting"]:
+        _line("no text stands in two splits, and none has two labels.")
+    for splits, found in summary["across"].items():
+        _line(f"texts of {splits} too: {found['count']:,}")
+        _examples(found["examples"])
+    for split, found in summary["contradicting"].items():
+        _line(f"texts of {split} with more than one label: {found['count']:,}")
+        _examples(found["examples"])
+    _line("examples:")
+    _examples(summary["examples"])
+
+
+def _examples(examples: list[dict[str, str]]) -> None:
+    for example in examples:
+        _line(
+            f"  {example['label']}: {' | '.join(_short(example[part]) for part in ('text', 'pair') if part in example)}"
+        )
+
+
+def _short(text: str, longest: int = 90) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= longest else f"{flat[: longest - 1]}…"
+
+
+def _line(text: str) -> None:
+    """A line of somebody's text: square brackets in it are no markup."""
+    console.out.print(text, markup=False)
+
+
+def _table(titles: tuple[str, ...], rows: list[list[str]], left: tuple[str, ...]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="left" if title in left else "right", no_wrap=title != "question")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.result(table)
+
+
+def register(lab: typer.Typer) -> None:
+    lab.add_typer(app, name="data")

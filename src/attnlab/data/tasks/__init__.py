@@ -1,0 +1,1 @@
+"""Labelled texts: tasks by name, and files of the user's own."""

@@ -1,0 +1,35 @@
+"""One door to labelled texts: the name of a task, a file, or a folder of train, dev and test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from attnlab.data.tasks.columns import Request
+from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.named import ABOUT, load_task
+from attnlab.data.tasks.own import find_files, read_own
+from attnlab.errors import UserError, nearest
+
+
+def load_labelled(
+    source: str | Path,
+    request: Request | None = None,
+    dev: Path | None = None,
+    test: Path | None = None,
+    seed: int = 0,
+    data_folder: Path | None = None,
+) -> Labelled:
+    """What `source` names; columns, classes and further files are for files of one's own."""
+    request = request or Request()
+    if str(source) in ABOUT:
+        if request != Request() or dev or test:
+            raise UserError(f"{source} is a task with files and columns of its own: say less, or name a file.")
+        return load_task(str(source), data_folder, seed)
+    path = Path(source)
+    if not path.exists():
+        close = nearest(str(source), ABOUT)
+        hint = f"did you mean {close!r}?" if close else f"tasks are {', '.join(sorted(ABOUT))}."
+        raise UserError(f"{source} is neither a task nor a file: {hint}")
+    files = find_files(path) if path.is_dir() else {"train": path}
+    given = {split: file for split, file in (("dev", dev), ("test", test)) if file is not None}
+    return read_own(files | given, request, seed, name=str(path))
