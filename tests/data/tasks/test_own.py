@@ -42,6 +42,13 @@ def test_without_a_header_the_label_is_the_column_with_fewer_values(tmp_path: Pa
     assert everything(data) == {Example(f"review {n}", n % 5) for n in range(50)}
 
 
+def test_a_header_of_unknown_names_is_not_taken_for_data_in_silence(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "Bemerkung\tKlasse\n" + "".join(f"t{n}\t{n % 2}\n" for n in range(40)))
+    assert any("'Klasse' of the first row occurs once" in note for note in load_labelled(path).notes)
+    assert load_labelled(path, Request(header=True, label="Klasse")).classes == ("0", "1")
+    assert load_labelled(path, Request(label="Klasse")).classes == ("0", "1")
+
+
 def test_numbers_sort_as_numbers_and_true_comes_after_false(tmp_path: Path) -> None:
     numbers = "".join(json.dumps({"text": f"t{n}", "label": n % 11}) + "\n" for n in range(110))
     assert load_labelled(write(tmp_path / "n.jsonl", numbers)).classes == tuple(map(str, range(11)))

@@ -94,7 +94,7 @@ def test_the_archive_comes_from_where_pip_looks_and_must_have_its_checksum(regis
 
 
 def test_an_address_in_a_listing_is_found_without_its_fragment() -> None:
-    said = "  Found link https://registry.example/9/v/V-2.5.tar.gz#sha256=b9 (from https://registry.example/v/), version"
+    said = "  Found link https://registry.example/9/v/V-2.5.tar.gz#sha256=b9 (from https://registry.example/), version"
     assert archive.find_address(said, "v", "2.5") == "https://registry.example/9/v/V-2.5.tar.gz"
     assert archive.find_address(said, "v", "2.5.1") is None
 

@@ -48,6 +48,8 @@ def read_own(
     if len(tables) == 1:
         tables = _by_column(train)
     words = {split: _labels(table, columns) for split, table in tables.items()}
+    if not train.named and request.header is None and words["train"].count(words["train"][0]) == 1:
+        notes.append(f"the label {words['train'][0]!r} of the first row occurs once: if it is a header, say --header.")
     classes, names = _classes(train, words["train"], request, columns)
     splits = {split: _examples(table, columns, words[split], classes, clean) for split, table in tables.items()}
     if missing := [split for split in SPLITS if split not in splits]:
