@@ -28,10 +28,8 @@ ABLATIONS = {
     "ab-learned": "learned positions instead of rotary",
     "ab-noqknorm": "queries and keys not normalised",
     "ab-gelu": "GELU instead of squared ReLU",
-    "ab-layernorm": "LayerNorm instead of RMSNorm",
     "ab-nozero": "no start at zero",
     "ab-bycount": "batches not by length",
-    "ab-layers4": "four layers instead of two",
 }
 
 
