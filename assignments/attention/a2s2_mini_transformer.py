@@ -36,6 +36,7 @@ from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, Tr
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.corpus import read_corpus
 from attnlab.data.corruption import CorpusExamples
+from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.data.world import World, WorldSpec
 from attnlab.jobs.pretrain import mean_loss
@@ -164,9 +165,15 @@ def documents() -> list[str]:
 texts = documents()
 vocabulary = Vocabulary.build(texts)
 encoded = [vocabulary.encode(text) for text in texts]
-training = CorpusExamples([tokens for n, tokens in enumerate(encoded) if n % 10], vocabulary, CONTEXT, "causal", seed=0)
-held_out = CorpusExamples(encoded[::10][: 8 if QUICK else 128], vocabulary, CONTEXT, "causal", seed=0)
-print(f"{len(training.documents)} documents to train on, {len(held_out.documents)} kept aside")
+
+
+def examples(part: list[list[int]]) -> NextTokenExamples:
+    return NextTokenExamples([CorpusExamples(part, vocabulary, CONTEXT, ["causal"], seed=0)], vocabulary.pad)
+
+
+training = examples([tokens for n, tokens in enumerate(encoded) if n % 10])
+held_out = examples(encoded[::10][: 8 if QUICK else 128])
+print(f"{len(training.lengths)} documents to train on, {len(held_out.lengths)} kept aside")
 
 # %% [markdown]
 # ### Training
@@ -221,7 +228,7 @@ runs = {name: [train(name, seed) for seed in range(SEEDS)] for name in ("mine", 
 
 @torch.no_grad()
 def loss_as_they_come(model: GPT) -> float:
-    batch = held_out.collate(range(len(held_out.documents)), epoch=0)
+    batch = held_out.collate(range(len(held_out.lengths)), epoch=0)
     tokens, targets, cache = batch["tokens"], batch["targets"], model.new_cache()
     logits = torch.cat([model(tokens[:, t : t + 1], None, cache) for t in range(tokens.shape[1])], dim=1)  # (B, T, V)
     return float(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE))
