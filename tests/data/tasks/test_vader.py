@@ -60,6 +60,7 @@ def test_what_is_written_is_read_as_labelled_texts(tmp_path: Path) -> None:
         (tar({"v/README": b""}), f"has no {vader.INNER}"),
         (stand_in("1\tgood\tx\n"), "line 1 is not an id, a rating and a text"),
     ],
+    ids=["not an archive", "cut short", "nothing inside", "other columns"],
 )
 def test_another_archive_is_one_sentence(content: bytes, expected: str) -> None:
     with pytest.raises(UserError, match=expected):
