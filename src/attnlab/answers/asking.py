@@ -16,7 +16,7 @@ from attnlab.models.gpt import GPT
 from attnlab.training.loop import Evaluate
 
 LONGEST_ANSWER = 40  # tokens: no place's name is longer, in words or in characters
-QUESTIONS_AT_ONCE = 256
+QUESTIONS_AT_ONCE = 128  # sorted by length: with more of them more is padding, fewer no longer fill the machine
 DONT_KNOW = "I don't know"
 MEANING = "the model's probability of its whole answer: the product over its tokens and the stop after them"
 
