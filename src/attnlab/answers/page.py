@@ -144,7 +144,8 @@ def _strangers(folder: Path, found: Mapping[str, Any]) -> tuple[list[str], list[
     if any(kind["not_in_vocabulary"] for kind in unseen["kinds"]):
         told.append(
             "Names with words the vocabulary does not have all look alike to the model, which makes them easy to tell "
-            "from known ones; recombined names are the harder test."
+            "from known ones. Recombined names are the harder test; their halves, though, were trained on, which may "
+            "make the model surer of them."
         )
     prior = [[each["answer"], f"{each['share']:.1%}", f"{each['share_in_training']:.1%}"]
              for each in unseen["common_answers"]]  # fmt: skip
