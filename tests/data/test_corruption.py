@@ -52,7 +52,7 @@ def test_putting_back_what_was_hidden_gives_a_part_of_the_document(objective: st
         for epoch in range(5):
             asked = made.example(index, epoch)
             assert asked.tokens[-1] == made.mask
-            assert len(asked.tokens) - 1 <= CONTEXT
+            assert len(asked.tokens) - 1 <= made.lengths[index] <= CONTEXT
             found, whole = put_back(asked, made.mask), document.tokens
             starts = range(len(whole) - len(found) + 1)
             assert any(whole[start : start + len(found)] == found for start in starts)

@@ -84,6 +84,10 @@ class Objective:
         """The most tokens of the document that fit beside the marks; the input is one shorter than the sequence."""
         return max(1, context - 2 * self.most(document))
 
+    def length(self, document: Document, context: int) -> int:
+        """Of the input, at most: what is kept, a mark in place of each span and one before it."""
+        return min(len(document.tokens), self.room(document, context)) + 2 * self.most(document)
+
     def example(self, document: Document, context: int, mask: int, generator: np.random.Generator) -> Asked:
         kept = self.cut(document, self.room(document, context), generator)
         text: list[int] = []
@@ -119,9 +123,11 @@ class CorpusExamples:
         salient = "salient" in objectives
         self.documents = [Document(each, phrases(vocabulary, each) if salient else []) for each in documents]
         self.mask, self.context, self.seed, self.spans_only = vocabulary.mask, context, seed, spans_only
-        self.rooms = [max(objective.room(each, context) for objective in self.objectives) for each in self.documents]
-        self.longer = sum(len(each.tokens) > room for each, room in zip(self.documents, self.rooms, strict=True))
-        self.lengths = [len(self.example(index, 0).tokens) - 1 for index in range(len(self.documents))]
+        every = self.objectives
+        self.lengths = [max(each.length(document, context) for each in every) for document in self.documents]
+        self.longer = sum(
+            all(len(document.tokens) > each.room(document, context) for each in every) for document in self.documents
+        )
 
     def example(self, index: int, epoch: int) -> Asked:
         generator = np.random.default_rng([self.seed, epoch, index])

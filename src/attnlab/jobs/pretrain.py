@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from attnlab.data.pairs import Pair, read_pairs
 from attnlab.data.questions import QuestionExamples
 from attnlab.data.sequences import NextTokenExamples, Source
 from attnlab.data.vocabulary import Vocabulary
+from attnlab.data.world import World
 from attnlab.errors import UserError
 from attnlab.jobs.configs import PretrainConfig
 from attnlab.jobs.job import Parts
@@ -31,6 +33,10 @@ class PretrainJob:
 
     def __init__(self, config: PretrainConfig) -> None:
         self.config = config
+
+    @cached_property
+    def _world(self) -> World:
+        return self.config.world.world()
 
     def build(self, device: str) -> Parts:
         config = self.config
@@ -59,7 +65,7 @@ class PretrainJob:
     def _read(self) -> tuple[list[str], list[str], dict[str, Any]]:
         """Documents, further texts whose words the vocabulary must know, and facts for the record."""
         if self.config.data.corpus is None:
-            world = self.config.world.world()
+            world = self._world
             splits = ("train", "dev", "test")
             questions = [text for split in splits for pair in world.questions(split) for text in pair]
             return world.corpus(), questions, data_facts(source="synthetic world", people=len(world.people))
@@ -72,8 +78,7 @@ class PretrainJob:
         if data.world_questions:
             if data.corpus is not None or data.questions is not None:
                 raise UserError("--world-questions are about the synthetic world: leave out --corpus and --questions.")
-            world = self.config.world.world()
-            return {split: world.questions(split) for split in ("train", "dev")}
+            return {split: self._world.questions(split) for split in ("train", "dev")}
         if data.questions is None:
             if data.dev is not None:
                 raise UserError("--dev needs --questions: without questions to learn from, none can be answered.")
