@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attnlab import console
+from attnlab import ending
 from attnlab.data.pairs import read_questions
-from attnlab.errors import RunFailed, UserError
-from attnlab.training.stop import Interrupted
+from attnlab.errors import UserError
 
 
 def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tuple[float, float]:
@@ -36,12 +34,7 @@ def one_sentence(main: Callable[[list[str]], None]) -> Callable[[list[str]], Non
 
     @functools.wraps(main)
     def wrapped(words: list[str]) -> None:
-        try:
+        with ending.one_sentence():
             main(words)
-        except (UserError, RunFailed) as error:
-            console.fail(str(error))
-            sys.exit(error.exit_code)
-        except Interrupted as interruption:
-            sys.exit(interruption.exit_code)
 
     return wrapped

@@ -6,15 +6,14 @@ Command modules import torch and the lab's heavy parts inside the functions, so 
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from attnlab import __version__, console
 from attnlab.cli import ask, attention, check, compare, data, demo, doctor, evaluate, explore, runs, train, world
-from attnlab.errors import RunFailed, UserError
-from attnlab.training.stop import Interrupted
+from attnlab.ending import one_sentence
+from attnlab.errors import UserError
 
 app = typer.Typer(
     name="attnlab",
@@ -54,12 +53,5 @@ for commands in (demo, explore, check, attention, train, compare, ask, evaluate,
 
 def main() -> None:
     """Entry point: every error a user can cause ends here, in one sentence and an exit code."""
-    try:
+    with one_sentence():
         app()
-    except (UserError, RunFailed) as error:
-        console.fail(str(error))
-        sys.exit(error.exit_code)
-    except Interrupted as interruption:
-        sys.exit(interruption.exit_code)
-    except BrokenPipeError:
-        sys.exit(141)

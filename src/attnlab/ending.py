@@ -1,0 +1,25 @@
+"""How a command ends: whatever a user can have caused is told in one sentence, with an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from attnlab import console
+from attnlab.errors import RunFailed, UserError
+from attnlab.training.stop import Interrupted
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Around all that a command or a script does."""
+    try:
+        yield
+    except (UserError, RunFailed) as error:
+        console.fail(str(error))
+        sys.exit(error.exit_code)
+    except Interrupted as interruption:
+        sys.exit(interruption.exit_code)
+    except BrokenPipeError:
+        sys.exit(141)  # who reads has seen enough
