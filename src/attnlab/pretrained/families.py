@@ -1,0 +1,41 @@
+"""What differs between families of encoders: how a text becomes one vector, what stands above it, what it is called.
+
+A family's own head is the one `AutoModelForSequenceClassification` builds for it, so that a tuned model can be given
+back to `transformers` as a plain folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Family:
+    """The own head of a family; `names` are its parts as transformers calls them: none, no such class there."""
+
+    pooling: str
+    activation: str | None = None
+    """Of a dense layer between vector and logits; None: logits come straight from the vector."""
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+_FIRST = {"dense": "classifier.dense", "out": "classifier.out_proj"}
+FAMILIES = {
+    "bert": Family("pooler", None, {"out": "classifier"}),
+    "distilbert": Family("first", "relu", {"dense": "pre_classifier", "out": "classifier"}),
+    "roberta": Family("first", "tanh", _FIRST),
+    "xlm-roberta": Family("first", "tanh", _FIRST),
+    "camembert": Family("first", "tanh", _FIRST),
+    "mpnet": Family("first", "tanh", _FIRST),
+    "electra": Family("first", "gelu", _FIRST),
+    "deberta-v2": Family("first", "gelu", {"dense": "pooler.dense", "out": "classifier"}),
+    "gpt2": Family("last", None, {"out": "score"}),
+    "t5": Family("mean"),
+    "mt5": Family("mean"),
+}
+OTHER = Family("mean")
+
+
+def family_of(model_type: str) -> Family:
+    return FAMILIES.get(model_type, OTHER)
