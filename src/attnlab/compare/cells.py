@@ -13,9 +13,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from attnlab.config import find_setting, lay_over, leaves, split_list
+from attnlab.config import find_setting, lay_over, split_list
 from attnlab.config.recipe import Key
 from attnlab.jobs.kinds import config_of
+from attnlab.jobs.several import seed_key
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,6 @@ def cells(config: Any) -> Iterator[Cell]:
     for seed in range(config.compare.seeds):
         for variant in variants(config):
             yield Cell(variant, seed)
-
-
-def seed_key(job: str) -> Key:
-    """Where a job is told its seed."""
-    return next(key for key in leaves(config_of(job)) if key[-1] == "seed")
 
 
 def job_config(config: Any, cell: Cell, known: Mapping[str, Any]) -> Any:
