@@ -10,9 +10,12 @@ import typer
 from attnlab import console
 from attnlab.cli.several import Asking, Settings, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
+from attnlab.compare.choices import AXES as CHOICES
 from attnlab.compare.config import CompareConfig, comparison_of
-from attnlab.config.flags import with_flags
+from attnlab.config import leaves
+from attnlab.config.flags import part_of, with_flags
 from attnlab.config.recipe import Key
+from attnlab.jobs.configs import ClassifyConfig
 
 Run = Annotated[
     Path | None,
@@ -25,10 +28,15 @@ Resume = Annotated[
                  rich_help_panel="Run"),
 ]  # fmt: skip
 
-ASKING = Asking("compare", CompareConfig, "language", comparison_of)
+CLASSIFIERS = part_of(
+    ClassifyConfig, "Classifiers (--models, --methods, --optimizers)", "data.task", "data.max_tokens", "data.examples",
+    "model.name", "tuning.method", "training.epochs",
+)  # fmt: skip
+IMPLIED = {key: "classify" for key in [*leaves(CLASSIFIERS), *(("compare", name) for name in CHOICES)]}
+ASKING = Asking("compare", CompareConfig, "language", comparison_of, IMPLIED)
 
 
-@with_flags(CompareConfig)
+@with_flags(CompareConfig, CLASSIFIERS)
 def compare(
     flags: dict[Key, Any],
     recipe: Recipe = None,
