@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from pydantic import create_model, field_validator, model_validator
 
+from attnlab.compare.choices import AXES as CHOICES
+from attnlab.compare.choices import parse_choices, rated_optimizer
 from attnlab.config import (
     BatchSection,
     MachineSection,
@@ -15,7 +17,6 @@ from attnlab.config import (
     option,
     split_list,
 )
-from attnlab.compare.choices import AXES as CHOICES, parse_choices, rated_optimizer
 from attnlab.config.axes import parse_axes
 from attnlab.jobs.configs import MeasuresSection, ShapeSection, StreamSection
 from attnlab.jobs.several import beside, must_be_comparable

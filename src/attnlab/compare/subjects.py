@@ -14,6 +14,7 @@ from attnlab.compare import words
 from attnlab.compare.cells import Cell, Choice, Variant, job_config, variants
 from attnlab.compare.results import Results, Row
 from attnlab.config.recipe import Key
+from attnlab.errors import UserError
 from attnlab.jobs.kinds import config_of
 from attnlab.jobs.measures import Measure
 from attnlab.jobs.several import must_fix_the_batch, must_not_name_a_seed
@@ -135,6 +136,10 @@ class Subject:
         names = {name: None for run in row.runs.values() for name, value in run.items()
                  if isinstance(value, int | float) and not isinstance(value, bool)}  # fmt: skip
         return {name: plain(row.mean(name), row.by_seed(name)) for name in names}
+
+    def pair(self, results: Results, asked: str) -> str:
+        """Two variants, 'A,B', tested against each other."""
+        raise UserError(f"--pair: only classifiers say something about each example; these are runs of {self.job!r}.")
 
     def more(self, results: Results) -> dict[str, Any]:
         """What else results.json holds."""

@@ -6,7 +6,6 @@ from attnlab.compare.results import Results, Row
 from attnlab.report.numbers import plus_minus
 from attnlab.stats import Mean
 
-
 ONE_RATE = "One learning rate for all may suit some better than others."
 
 

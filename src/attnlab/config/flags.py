@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import typer
 from pydantic import create_model
@@ -57,7 +57,8 @@ def part_of(config: type[Section], topic: str, *names: str) -> type[Section]:
         field = leaves(config)[section, setting][0]
         sections.setdefault(section, {})[setting] = (field.annotation, field)
     made = {name: create_model(name, __base__=base, **fields) for name, fields in sections.items()}
-    return cast(type[Section], create_model("Parts", __base__=Section, **{n: (s, s()) for n, s in made.items()}))
+    whole: dict[str, Any] = {name: (section, section()) for name, section in made.items()}
+    return create_model("Parts", __base__=Section, **whole)
 
 
 def _parameter_name(key: Key) -> str:

@@ -11,7 +11,7 @@ from attnlab.compare.cells import Cell, Choice, Variant, cells, job_config
 from attnlab.compare.choices import AXES, RATE, usual_rate
 from attnlab.compare.classify import page, words
 from attnlab.compare.classify.memory import must_fit, needed, parameters_of
-from attnlab.compare.classify.pairs import all_pairs, one_test_set
+from attnlab.compare.classify.pairs import all_pairs, named_pair
 from attnlab.compare.classify.rows import ClassifyRow, row_of
 from attnlab.compare.results import Results
 from attnlab.compare.subjects import Subject
@@ -81,7 +81,9 @@ class ClassifySubject(Subject):
 
     def _tested(self, results: Results) -> Measure:
         """Test accuracy; where the test split was left alone, the one on dev."""
-        on_test = [m for m in self.measures if m.split == "test" and any(row.by_seed(m.name) for row in results.finished)]
+        on_test = [
+            m for m in self.measures if m.split == "test" and any(row.by_seed(m.name) for row in results.finished)
+        ]
         return on_test[0] if on_test else results.measure
 
     def notes(self, results: Results) -> list[str]:
@@ -89,20 +91,22 @@ class ClassifySubject(Subject):
 
     def plain(self, row: Any, results: Results) -> dict[str, Any]:
         return super().plain(row, results) | {
-            "learning_parameters": row.learning_parameters, "learning_rates": row.rates, "collapsed_seeds": row.collapsed,
+            "learning_parameters": row.learning_parameters, "learning_rates": row.rates,
+            "collapsed_seeds": row.collapsed,
         }  # fmt: skip
 
+    def pair(self, results: Results, asked: str) -> str:
+        return named_pair(results.rows, asked).sentence()
+
     def more(self, results: Results) -> dict[str, Any]:
-        rows = [row for row in results.ordered if row.said]
         chosen = words.best_for_the_money(results)
-        pairs = all_pairs(rows) if len(rows) > 1 and one_test_set(rows) else []
         return {
             "best_for_the_money": chosen.label if chosen else None,
             "pairs": [
                 {"first": pair.first, "second": pair.second, "difference": pair.difference, "interval": pair.interval,
                  "only_first_right": pair.discordant.first, "only_second_right": pair.discordant.second,
                  "p": pair.discordant.p, "p_holm": pair.adjusted}
-                for pair in pairs
+                for pair in all_pairs(results.ordered)
             ],
         }  # fmt: skip
 

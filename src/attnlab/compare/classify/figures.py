@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from attnlab.compare.classify.rows import ClassifyRow
 from attnlab.compare.figures import ALARM, INK
@@ -17,6 +17,7 @@ from attnlab.report.figures import COLOURS, STYLE
 from attnlab.stats import Mean
 
 HATCH, GREY = "////", "#4a5568"
+MARKS = ("o", "s", "D")
 PERCENT = PercentFormatter(1.0, decimals=0)
 
 
@@ -41,25 +42,26 @@ def bars(rows: Sequence[ClassifyRow], measures: Sequence[Measure]) -> Any:
         axes.set_ylim(len(rows) - 0.5, -0.5)  # the first on top
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_formatter(PERCENT)
-        axes.set(xlim=(0, 1.08), xticks=[n / 5 for n in range(6)], xlabel="accuracy")
+        axes.set(xlim=(0, 1.12), xticks=[n / 5 for n in range(6)], xlabel="accuracy")
         figure.legend(handles=handles, loc="outside lower center", ncols=4)
         return figure
 
 
 def _bar(axes: Any, place: float, height: float, row: ClassifyRow, mean: Mean, colour: str) -> None:
     value = mean.mean if mean.count else 0.0
-    axes.barh(place, value, height * 0.9, color=colour, alpha=0.6, xerr=mean.half_width, capsize=3, ecolor=INK,
-              hatch=HATCH if row.collapsed else None, edgecolor="white")  # fmt: skip
+    low, high = mean.interval or (value, value)
+    within = [[value - max(0.0, low)], [min(1.0, high) - value]]  # no share lies outside
+    axes.barh(place, value, height * 0.9, color=colour, alpha=0.6, xerr=within if mean.interval else None, capsize=3,
+              ecolor=INK, hatch=HATCH if row.collapsed else None, edgecolor="white")  # fmt: skip
     axes.plot(mean.values, [place] * mean.count, "|", color=INK, alpha=0.6, markersize=5)
     if mean.count:
-        axes.text(max(value + (mean.half_width or 0.0), *mean.values) + 0.008, place, f"{value:.1%}", va="center",
-                  fontsize=7.5, color=INK, clip_on=True)  # fmt: skip
+        axes.text(1.12, place, f"{value:.1%}", va="center", ha="right", fontsize=8, color=INK)
 
 
 def _baselines(axes: Any, rows: Sequence[ClassifyRow], measures: Sequence[Measure]) -> list[Any]:
     """What always saying the most common class scores: a line a split, or one where they agree."""
     found = {m.split: values for m in measures if (values := [v for r in rows for v in r.by_seed(m.baseline).values()])}
-    levels = {split: sum(values) / len(values) for split, values in found.items()}
+    levels: dict[str, float] = {split: sum(values) / len(values) for split, values in found.items()}
     if len({round(level, 3) for level in levels.values()}) == 1:
         levels = {"": next(iter(levels.values()))}
     return [axes.axvline(level, color=GREY, linestyle=dash, linewidth=1.2,
@@ -68,29 +70,34 @@ def _baselines(axes: Any, rows: Sequence[ClassifyRow], measures: Sequence[Measur
 
 
 def worth(rows: Sequence[ClassifyRow], measure: Measure, chosen: ClassifyRow | None) -> Any:
-    """Accuracy against the time of a run, with intervals over seeds; the line joins those that nothing beats in both."""
+    """Accuracy against the time of a run, with intervals over seeds; a line joins what nothing beats in both."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.2, 4.2))
+        figure, axes = plt.subplots(figsize=(8.2, 4.2))
+        shown: list[tuple[float, float]] = []
         for n, row in enumerate(rows):
             score, seconds, colour = row.mean(measure.name), row.mean("seconds"), COLOURS[n % len(COLOURS)]
             left = min(seconds.half_width or 0.0, 0.9 * seconds.mean)  # a logarithmic axis knows no zero
-            axes.errorbar(seconds.mean, score.mean, score.half_width, [[left], [seconds.half_width or 0.0]], fmt="o",
-                          color=colour, capsize=3, markersize=6, elinewidth=1,
-                          markerfacecolor="white" if row.collapsed else colour)  # fmt: skip
-            if row is chosen:
-                axes.plot(seconds.mean, score.mean, "o", color=INK, markersize=13, markerfacecolor="none")
-            name = f"{row.label} (a seed collapsed)" if row.collapsed else row.label
-            axes.annotate(name, (seconds.mean, score.mean), textcoords="offset points", xytext=(8, 7), fontsize=8.5)
+            axes.errorbar(seconds.mean, score.mean, score.half_width, [[left], [seconds.half_width or 0.0]],
+                          fmt=MARKS[n // len(COLOURS) % len(MARKS)], color=colour, capsize=3, markersize=6,
+                          elinewidth=1, markerfacecolor="white" if row.collapsed else colour,
+                          label=f"{row.label} (a seed collapsed)" if row.collapsed else row.label)  # fmt: skip
+            shown += zip(seconds.values, score.values, strict=True)
         front = pareto([(row.mean("seconds").mean, row.mean(measure.name).mean) for row in rows])
         axes.plot(*zip(*front, strict=True), color=GREY, linestyle="--", linewidth=1, zorder=0,
-                  label="nothing is better and cheaper")  # fmt: skip
+                  label="nothing is better\nand cheaper")  # fmt: skip
         if chosen is not None:
-            axes.plot([], [], "o", color=INK, markersize=9, markerfacecolor="none", label="best for the money, by dev")
+            axes.plot(chosen.mean("seconds").mean, chosen.mean(measure.name).mean, "o", color=INK, markersize=14,
+                      markerfacecolor="none", linestyle="", label="best for the money,\nby dev")  # fmt: skip
         axes.set_xscale("log")
-        axes.margins(x=0.2, y=0.12)
+        costs, scores = zip(*shown, strict=True)
+        axes.set_xlim(min(costs) / 1.6, max(costs) * 1.6)  # room for the runs: one wide interval must not squeeze all
+        axes.set_ylim(max(0.0, min(scores) - 0.05), min(1.02, max(scores) + 0.05))
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter(PERCENT)
         axes.set(xlabel="seconds a run (logarithmic)", ylabel=measure.title)
-        figure.legend(loc="outside lower center", ncols=2)
+        figure.legend(loc="outside right center", labelspacing=0.9)
         return figure
 
 
@@ -123,7 +130,8 @@ def courses(rows: Sequence[ClassifyRow], baseline: float | None) -> Any:
             axes.set_visible(False)
         for line in panels:
             line[0].set_ylabel("accuracy")
-        panels[0][0].set_ylim(top=1.01)
+        values = [mean.mean for row in rows for means in row.course.accuracies.values() for mean in means]
+        panels[0][0].set_ylim(max(0.0, min([*values, baseline or 1.0]) - 0.05), 1.01)
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
         return figure

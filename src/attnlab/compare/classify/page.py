@@ -7,12 +7,13 @@ from pathlib import Path
 
 from attnlab.compare import words as common
 from attnlab.compare.classify import figures, words
-from attnlab.compare.classify.pairs import SURE, Pair, all_pairs, one_test_set
+from attnlab.compare.classify.pairs import all_pairs
 from attnlab.compare.classify.rows import ClassifyRow
 from attnlab.compare.results import Results
 from attnlab.jobs.measures import Measure
 from attnlab.report.numbers import plus_minus
 from attnlab.report.page import Figure, Passage, Table, draw
+from attnlab.runs.paired import SURE, Pair
 from attnlab.training.progress import clock
 
 PANELS = 12
@@ -64,7 +65,9 @@ def money(root: Path, results: Results, measure: Measure) -> Passage | None:
         return None
     drawn = figures.worth(rows, measure, words.best_for_the_money(results))
     caption = f"{measure.title.capitalize()} against the time of a run."
-    return Passage("Best for the money", [*words.money(results), words.COST], figures=[draw(root, "worth", drawn, caption)])
+    return Passage(
+        "Best for the money", [*words.money(results), words.COST], figures=[draw(root, "worth", drawn, caption)]
+    )
 
 
 def way(root: Path, results: Results) -> Passage | None:
@@ -84,9 +87,9 @@ def differences(results: Results) -> Passage | None:
     if len(rows) < 2:
         return None
     heading = "Which differences are more than chance"
-    if not one_test_set(rows):
-        return Passage(heading, ["The variants were tested on different examples: no two of them are tested."])
     pairs = all_pairs(rows)
+    if not pairs:
+        return Passage(heading, ["The variants were tested on different examples: no two of them are compared."])
     return Passage(heading, [words.PAIRS], [_matrix(rows, pairs), _details(pairs)])
 
 
