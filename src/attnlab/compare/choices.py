@@ -43,8 +43,8 @@ def rated_optimizer() -> RatedOptimizer:
 
 
 def usual_rate(method: str, optimizer: str) -> float:
-    """Where to start with a method and an optimizer, if nothing is said."""
-    return RATES[method] * TIMES.get(optimizer, 1)
+    """Where to start with a method and an optimizer, if nothing is said; names that are none are refused elsewhere."""
+    return RATES.get(method, RATES["full"]) * TIMES.get(optimizer.lower(), 1)
 
 
 def parse_choices(value: Any) -> dict[str, dict[str, Any]]:
