@@ -285,6 +285,20 @@ class EncoderSection(Section):
     dropout: float = option(0.1, "Dropout before the classification head.", ge=0, lt=1)
 
 
+class JointSection(Section):
+    """Masked words of unlabelled texts, learned beside the classes."""
+
+    topic: ClassVar[str] = "Joint training"
+
+    mlm: FilePath = option(None, "Unlabelled texts, one a line: their masked words are learned as well.", "--joint-mlm")
+    weight: float = option(0.3, "Weight of the masked words' loss.", "--mlm-weight", ge=0)
+    schedule: Literal["constant", "up", "down"] = option(
+        "constant", "The weight over the run: constant, up from 0, down to 0.", "--mlm-schedule"
+    )
+    share: float = option(0.15, "Share of the pieces that are masked.", "--mask-share", gt=0, le=1)
+    whole_words: bool = option(False, "Mask words with all their pieces.")
+
+
 METHODS = ("full", "head", "last", "bitfit", "prompt", "prefix",
            "lora", "dora", "rslora", "ia3", "loha", "lokr", "oft", "hra")  # fmt: skip
 
@@ -336,6 +350,7 @@ class ClassifyConfig(JobConfig):
     data: TextsSection = TextsSection()
     model: EncoderSection = EncoderSection()
     tuning: TuningSection = TuningSection()
+    joint: JointSection = JointSection()
     optimizer: OptimizerSection = OptimizerSection(lr=5e-5, weight_decay=0.01, beta2=0.999)
     schedule: ScheduleSection = ScheduleSection(name="linear", warmup_ratio=0.1)
     watch: WatchSection = WatchSection()

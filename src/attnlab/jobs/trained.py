@@ -14,6 +14,7 @@ from attnlab.config import check
 from attnlab.data.tasks.labelled import Example
 from attnlab.data.texts import text_examples
 from attnlab.errors import UserError
+from attnlab.jobs import joint
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.jobs.knowledge import load_best
 from attnlab.pretrained.classifier import Classifier, HeadOnly
@@ -65,6 +66,8 @@ def load_trained(run: Path, device: str = "auto") -> Trained:
     if config.tuning.method == "head":
         assert isinstance(loaded.model, Classifier)
         holder = HeadOnly(loaded.model)
+    elif config.joint.mlm is not None:
+        holder = joint.model(config, loaded)
     load_best(holder, run)
     loaded.model.to(config.machine.device).eval()
     longest = min(config.data.max_tokens, loaded.longest)
