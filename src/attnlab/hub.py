@@ -158,7 +158,7 @@ def _ask(call: Callable[[], _Answer], what: str, ask: bool = True) -> _Answer:
     except Exception as error:  # the library's own HTTP library was requests, then httpx, then httpx2
         cause = error.__cause__ or error
         status = getattr(getattr(cause, "response", None), "status_code", None)
-        if status in (401, 403, 404):
+        if isinstance(cause, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
             raise NotThere(f"{endpoint()} has no {what}, or not for everybody") from None
         first = str(cause).strip().split("\n")[0].rstrip(".:")[:160] or type(cause).__name__
         lost = any(word in type(cause).__name__ for word in ("Connect", "Timeout", "Network", "Proxy"))
