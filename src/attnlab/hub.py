@@ -153,13 +153,13 @@ def _ask(call: Callable[[], _Answer], what: str, ask: bool = True) -> _Answer:
             return call()
     except errors.GatedRepoError:
         raise NotThere(f"{endpoint()} gives {what} only to who accepted its terms there and set HF_TOKEN") from None
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
+        raise NotThere(f"{endpoint()} has no {what}, or not for everybody") from None
     except errors.HFValidationError:
         raise NotThere(f"{what} is no name the hub allows") from None
     except Exception as error:  # the library's own HTTP library was requests, then httpx, then httpx2
         cause = error.__cause__ or error
         status = getattr(getattr(cause, "response", None), "status_code", None)
-        if isinstance(cause, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
-            raise NotThere(f"{endpoint()} has no {what}, or not for everybody") from None
         first = str(cause).strip().split("\n")[0].rstrip(".:")[:160] or type(cause).__name__
         lost = any(word in type(cause).__name__ for word in ("Connect", "Timeout", "Network", "Proxy"))
         why = "cannot be reached" if lost else "did not deliver"

@@ -69,10 +69,21 @@ def test_a_pickle_is_taken_where_there_is_nothing_else(hub, bert: Path, pickled:
     folder = model_folder("someone/old")
     assert (folder / "pytorch_model.bin").is_file()
     assert "training_args.bin" not in hub.asked
-    assert describe(folder)["parameters"] is None
+    assert describe(folder)["parameters"] == describe(bert)["parameters"]
     both = {path.name: path.read_bytes() for path in (*bert.iterdir(), pickled / "pytorch_model.bin")}
     hub.add("someone/both", both)
     assert not (model_folder("someone/both") / "pytorch_model.bin").exists()
+
+
+def test_code_in_a_pickle_is_refused_and_not_run(pickled: Path, tmp_path: Path) -> None:
+    class Code:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "was run",))
+
+    torch.save({"weight": Code()}, pickled / "pytorch_model.bin")
+    with pytest.raises(UserError, match="cannot be read as weights"):
+        describe(pickled)
+    assert not (tmp_path / "was run").exists()
 
 
 def test_short_names_find_todays_id_and_yesterdays_cache(hub, bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -254,6 +265,14 @@ def test_show_knows_heads_and_relative_positions(tmp_path: Path, bert: Path) -> 
     assert (masked["pooler"], masked["head of masked words"]) == (False, True)
     assert t5["longest input"].startswith("any")
     assert t5["pooler"] is None
+
+
+def test_an_old_bert_says_what_it_is_by_its_segments(bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert, tmp_path / "old")
+    config = json.loads((bert / "config.json").read_text())
+    del config["model_type"]
+    (tmp_path / "old" / "config.json").write_text(json.dumps(config))
+    assert describe(tmp_path / "old")["family"] == "bert"
 
 
 def test_the_list_says_what_is_here(hub, bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from attnlab.data.wordpiece_files import read_json
 from attnlab.errors import UserError
 from attnlab.hub import card
 from attnlab.pretrained.vocabulary import count_tokens
-from attnlab.pretrained.weights import PICKLED, Shapes, count, shapes_in, weight_files
+from attnlab.pretrained.weights import PICKLED, Shapes, count, pickled_shapes, shapes_in, weight_files
 
 EMBEDDINGS = ("word_embeddings.weight", "shared.weight", "embed_tokens.weight", "wte.weight")
 MASKED = "head of masked words"
@@ -28,7 +28,7 @@ class Checked(NamedTuple):
 
     config: dict[str, Any]
     shapes: Shapes | None
-    """None for a pickle, which is not opened."""
+    """None for a pickle, which is not opened for a check."""
     tokens: int
     vocabulary: int | None
     """Rows of the table of word vectors."""
@@ -55,14 +55,16 @@ def check_model(folder: Path) -> Checked:
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """What there is to know about a model without loading it; None where its files do not say."""
+    """What there is to know about a model without its weights in memory; None where its files do not say."""
     config, shapes, tokens, vocabulary = check_model(folder)
     files = weight_files(folder)
-    parts = None if shapes is None else _parts(shapes)
+    if shapes is None:
+        shapes = pickled_shapes(folder / PICKLED)
+    parts = _parts(shapes)
     encoder = None if config.get("is_encoder_decoder") else parts
     return {
         "folder": str(folder),
-        "family": config.get("model_type"),
+        "family": family(config),
         "layers": _first(config, "num_hidden_layers", "n_layers", "num_layers", "n_layer"),
         "decoder layers": config.get("num_decoder_layers"),
         "width": _first(config, "hidden_size", "dim", "d_model", "n_embd"),
@@ -70,17 +72,19 @@ def describe(folder: Path) -> dict[str, Any]:
         "vocabulary": vocabulary,
         "tokens": tokens,
         "longest input": _longest(config),
-        "parameters": None if shapes is None else count(shapes),
+        "parameters": count(shapes),
         "pooler": None if encoder is None else "pooler" in encoder,
         MASKED: None if encoder is None else MASKED in encoder,
-        "other heads": None if parts is None else [part for part in parts if part not in ("pooler", MASKED)],
+        "other heads": [part for part in parts if part not in ("pooler", MASKED)],
         "weights": [path.name for path in files],
         "megabytes": round(sum(path.stat().st_size for path in files) / 1e6, 1),
         "licence": card(folder).get("license"),
-        "note": f"only a {PICKLED}: its parameters are not counted, as it would have to be unpickled."
-        if shapes is None
-        else None,
     }
+
+
+def family(config: dict[str, Any]) -> str | None:
+    """`model_type`; the first BERTs on the hub were saved without it, and have segments."""
+    return config.get("model_type") or ("bert" if "type_vocab_size" in config else None)
 
 
 def _first(config: dict[str, Any], *names: str) -> Any:

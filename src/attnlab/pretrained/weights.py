@@ -56,11 +56,23 @@ def read_shapes(path: Path) -> Shapes:
 
 
 def shapes_in(folder: Path) -> Shapes | None:
-    """Names and shapes of all weights; None where only a pickle has them, which is not opened."""
+    """Names and shapes of all weights; None where only a pickle has them, which takes torch to open."""
     files = weight_files(folder)
     if files[0].name == PICKLED:
         return None
     return {name: shape for path in files for name, shape in read_shapes(path).items()}
+
+
+def pickled_shapes(path: Path) -> Shapes:
+    """Names and shapes in a pytorch_model.bin, unpickled as tensors without memory; code in it is refused."""
+    import torch
+
+    try:
+        found = torch.load(path, map_location="meta", weights_only=True)
+        return {str(name): tuple(tensor.shape) for name, tensor in found.items()}
+    except Exception as error:  # pickle's own errors share no base class
+        reason = str(error).strip().split("\n")[0].rstrip(".")[:120] or type(error).__name__
+        raise UserError(f"{path} cannot be read as weights ({reason}): fetch it again.") from None
 
 
 def count(shapes: Shapes) -> int:
