@@ -81,7 +81,7 @@ def test_a_configuration_is_read_from_its_files_and_hidden_labels_are_left_out(g
     both = {example.text for split in ("train", "test") for example in data.splits[split]}
     assert both == {f"train {n}" for n in range(30)}  # both parts; test is made from the training rows
     assert any("labels of test are not published" in note for note in data.notes)
-    assert set(data.facts()["files"]) == {"train 1", "train 2", "dev", "test"}
+    assert set(data.facts()["files"]) == {"train 1", "train 2", "dev"}
     assert "glue.py" not in glue.asked and not any("mnli" in name for name in glue.asked)
 
 
@@ -173,6 +173,19 @@ def test_what_cannot_be_read_is_one_sentence(glue, source: str, expected: str) -
     assert "\n" not in str(found.value)
 
 
+def test_names_that_are_numbers_are_places_in_parquet_and_names_in_a_csv(hub) -> None:
+    stars = ["1", "2"]
+    hub.add("a/stars", {"train.parquet": parquet(rows("train"), stars)}, "dataset")
+    info = "{features: [{name: label, dtype: {class_label: {names: ['1', '2']}}}]}"
+    lines = b"".join(b"t %d,%d\n" % (n, n % 2 + 1) for n in range(12))
+    card = f"---\ndataset_info: {info}\n---\n".encode()
+    hub.add("a/lines", {"README.md": card, "train.csv": b"text,label\n" + lines}, "dataset")
+    for name in ("hub:a/stars", "hub:a/lines"):
+        data = load_labelled(name)
+        assert data.classes == ("1", "2")
+        assert all(example.label == int(example.text.split()[1]) % 2 for example in data.splits["train"])
+
+
 def test_a_hub_out_of_order_is_one_sentence(hub) -> None:
     hub.failing = True
     with pytest.raises(UserError, match="answers with error 500") as found:
@@ -183,6 +196,7 @@ def test_a_hub_out_of_order_is_one_sentence(hub) -> None:
 def test_a_set_has_splits_of_its_own_and_classes_can_be_renamed(glue) -> None:
     with pytest.raises(UserError, match="leave out --dev"):
         load_labelled("hub:nyu-mll/glue/sst2", dev=Path("dev.tsv"))
+    assert load_labelled("hub:nyu-mll/glue/mnli", Request(classes=("yes", "perhaps", "no"))).classes[1] == "perhaps"
     data = load_labelled("hub:nyu-mll/glue/sst2", Request(classes=("bad", "good")))
     assert data.classes == ("bad", "good")
     assert data.splits["dev"][1].label == 1

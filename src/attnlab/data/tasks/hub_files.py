@@ -89,24 +89,24 @@ def choose_configuration(asked: HubName, found: Mapping[str, Parts], card: Mappi
     )
 
 
-def find_splits(parts: Parts) -> tuple[Parts, list[str]]:
+def find_splits(name: HubName, parts: Parts) -> tuple[Parts, list[str]]:
     """The files of train, dev and test, and sentences on what was taken for what, and what was left."""
     splits: Parts = {}
     notes, unused = [], []
-    plain = {name: name.removeprefix("partial-").lower() for name in parts}
-    for name in sorted(parts, key=lambda name: plain[name] not in SPELLINGS):  # `validation`, then `validation_matched`
-        split = SPELLINGS.get(plain[name]) or SPELLINGS.get(re.split(r"[^a-z]", plain[name])[0])
+    plain = {part: part.removeprefix("partial-").lower() for part in parts}
+    for part in sorted(parts, key=lambda part: plain[part] not in SPELLINGS):  # `validation`, then `validation_matched`
+        split = SPELLINGS.get(plain[part]) or SPELLINGS.get(re.split(r"[^a-z]", plain[part])[0])
         if split is None or split in splits:
-            unused.append(name)
+            unused.append(part)
             continue
-        splits[split] = parts[name]
-        if plain[name] not in SPELLINGS:
-            notes.append(f"{split} is the split {name!r}.")
+        splits[split] = parts[part]
+        if plain[part] not in SPELLINGS:
+            notes.append(f"{split} is the split {part!r}.")
     if "train" not in splits:
-        raise UserError(f"the hub's splits are {', '.join(parts)}: the lab needs one called train.")
+        raise UserError(f"the splits of {name} are {', '.join(parts)}: the lab needs one called train.")
     if unused:
         notes.append(f"not used: {', '.join(unused)}.")
-    if any(name.startswith("partial-") for name in parts):
+    if any(part.startswith("partial-") for part in parts):
         notes.append("the set is so large that the hub copied only the first part of it to Parquet.")
     return {split: splits[split] for split in SPLITS if split in splits}, notes
 

@@ -32,6 +32,7 @@ from attnlab.runs.files import write_text
 PARQUET_COPY = "refs/convert/parquet"
 HIDDEN = -1
 """The label of a row whose label is not published."""
+UNKNOWN = (None, "")
 Tables = dict[str, Table]
 
 
@@ -51,7 +52,9 @@ def load_hub(name: HubName, request: Request, seed: int = 0, hold_out: bool = Tr
     fetched = fetch_set(name)
     tables = {split: _join(files, request) for split, files in fetched.files.items()}
     column = choose(tables["train"], request).label
-    names = [] if request.classes else fetched.classes.get(column, [])
+    names = fetched.classes.get(column, [])
+    if request.classes:  # other names for the same classes
+        names = list(request.classes) if len(request.classes) == len(names) else []
     tables, notes = _labelled_rows(_name_classes(tables, {column: names} if names else {}), column)
     if names:
         request = replace(request, label=column, classes=tuple(label_word(name) or name for name in names))
@@ -59,6 +62,7 @@ def load_hub(name: HubName, request: Request, seed: int = 0, hold_out: bool = Tr
     files = {
         split if len(paths) == 1 else f"{split} {place}": path
         for split, paths in fetched.files.items()
+        if split in tables
         for place, path in enumerate(paths, start=1)
     }
     return replace(found, files=files, notes=(*fetched.notes, *notes, *found.notes))
@@ -103,7 +107,7 @@ def fetch_set(name: HubName) -> Fetched:
         raise UserError(f"{name.repo} is no task and no path here, and {error}: check the name.") from None
     except hub.Unreachable as error:
         raise UserError(
-            f"{name.repo} is no task, no path here and not in {hub.cache_folder()}, and {error}: run "
+            f"{name.repo} is no task, no path here and not whole in {hub.cache_folder()}, and {error}: run "
             f"`attnlab data get {name} --out FOLDER` where the hub can be reached and give that folder."
         ) from None
 
@@ -119,7 +123,7 @@ def _fetch(name: HubName) -> Fetched:
         found = converted(names)
         notes.append("read from the hub's own Parquet copy: the repository has no data files the lab reads.")
     configuration = choose_configuration(name, found, card)
-    parts, more = find_splits(found[configuration])
+    parts, more = find_splits(name, found[configuration])
     snapshot = _files(name.repo, names, [file for files in parts.values() for file in files], revision)
     files = {split: [snapshot / file for file in chosen] for split, chosen in parts.items()}
     notes.insert(0, f"{name.repo} of {hub.endpoint()}, configuration {configuration}, commit {snapshot.name[:12]}.")
@@ -146,7 +150,12 @@ def _listing(repo: str, revision: str = hub.MAIN, otherwise: str = "") -> tuple[
 
 def _files(repo: str, names: Listing, wanted: list[str], revision: str = hub.MAIN) -> Path:
     known = {name: remote for name in wanted if (remote := names[name]) is not None}
-    return hub.fetch(repo, known or wanted, "dataset", revision, local=not known)
+    try:
+        return hub.fetch(repo, known or wanted, "dataset", revision, local=not known)
+    except hub.Unreachable:
+        if known:
+            raise
+        raise hub.Unreachable("the hub cannot be asked now, while the cache lacks some of its files") from None
 
 
 def _unreadable(name: HubName) -> str:
@@ -181,8 +190,11 @@ def _name_classes(tables: Tables, classes: Mapping[str, list[str]]) -> Tables:
 
 
 def _class(value: Any, names: list[str]) -> Any:
+    """A number is a place among the names, one in a CSV too unless it is a name itself."""
     word = label_word(value)
-    if word is None or word in names or not word.removeprefix("-").isdecimal() or int(word) >= len(names):
+    if word is None or not word.removeprefix("-").isdecimal() or int(word) >= len(names):
+        return value
+    if isinstance(value, str) and word in names:
         return value
     return names[int(word)] if int(word) >= 0 else None
 
@@ -192,10 +204,10 @@ def _labelled_rows(tables: Tables, column: str) -> tuple[Tables, list[str]]:
     kept: Tables = {}
     notes = []
     for split, table in tables.items():
-        if all(row.fields.get(column) in (None, HIDDEN, str(HIDDEN)) for row in table.rows):
+        if all(row.fields.get(column) in (*UNKNOWN, HIDDEN, str(HIDDEN)) for row in table.rows):
             notes.append(f"the labels of {split} are not published: it was left out ({len(table.rows):,} rows).")
             continue
-        rows = [row for row in table.rows if row.fields.get(column) is not None]
+        rows = [row for row in table.rows if row.fields.get(column) not in UNKNOWN]
         if lost := len(table.rows) - len(rows):
             notes.append(f"{lost:,} rows of {split} have no label: they were left out.")
         kept[split] = table._replace(rows=rows)
