@@ -17,9 +17,11 @@ from attnlab.errors import UserError
 from attnlab.pretrained.catalog import MODELS
 from attnlab.pretrained.folder import describe
 from attnlab.pretrained.get import get_model
+from attnlab.pretrained.load import load_classifier
 from attnlab.pretrained.source import model_folder
 
 transformers = pytest.importorskip("transformers")
+FETCHED = {"config.json", "model.safetensors", "vocab.txt", "README.md", "1_Pooling"}
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrstuvwxyz", *(f"word{n}" for n in range(69))]
 
 
@@ -34,6 +36,8 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "README.md").write_text("---\nlicense: mit\n---\nA tiny BERT.\n")
     (folder / "modeling_tiny.py").write_text("raise SystemExit('this must never run')\n")
     (folder / "training_args.bin").write_bytes(b"a pickle")
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
     return folder
 
 
@@ -60,7 +64,7 @@ def test_a_model_is_fetched_once_and_gives_what_the_original_gives(hub, bert: Pa
 def test_only_data_is_fetched(hub, bert: Path) -> None:
     hub.add_folder("someone/tiny-bert", bert)
     folder = model_folder("someone/tiny-bert")
-    assert {path.name for path in folder.iterdir()} == {"config.json", "model.safetensors", "vocab.txt", "README.md"}
+    assert {path.name for path in folder.iterdir()} == FETCHED
     assert not {"modeling_tiny.py", "training_args.bin"} & set(hub.asked)
 
 
@@ -70,7 +74,7 @@ def test_a_pickle_is_taken_where_there_is_nothing_else(hub, bert: Path, pickled:
     assert (folder / "pytorch_model.bin").is_file()
     assert "training_args.bin" not in hub.asked
     assert describe(folder)["parameters"] == describe(bert)["parameters"]
-    both = {path.name: path.read_bytes() for path in (*bert.iterdir(), pickled / "pytorch_model.bin")}
+    both = {path.name: path.read_bytes() for path in (*bert.glob("*.*"), pickled / "pytorch_model.bin")}
     hub.add("someone/both", both)
     assert not (model_folder("someone/both") / "pytorch_model.bin").exists()
 
@@ -234,7 +238,7 @@ def test_get_makes_a_folder_that_stands_alone(hub, bert: Path, tmp_path: Path) -
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0
     assert hashlib.sha256((bert / "model.safetensors").read_bytes()).hexdigest() in done.stdout
-    assert {path.name for path in target.iterdir()} == {"config.json", "model.safetensors", "vocab.txt", "README.md"}
+    assert {path.name for path in target.iterdir()} == FETCHED
     assert not [*(tmp_path / "cache").rglob("*.safetensors")]
     again = CliRunner().invoke(app, command)
     assert isinstance(again.exception, UserError) and "not empty" in str(again.exception)
@@ -267,12 +271,20 @@ def test_show_knows_heads_and_relative_positions(tmp_path: Path, bert: Path) -> 
     assert t5["pooler"] is None
 
 
-def test_an_old_bert_says_what_it_is_by_its_segments(bert: Path, tmp_path: Path) -> None:
-    shutil.copytree(bert, tmp_path / "old")
-    config = json.loads((bert / "config.json").read_text())
-    del config["model_type"]
-    (tmp_path / "old" / "config.json").write_text(json.dumps(config))
-    assert describe(tmp_path / "old")["family"] == "bert"
+def test_an_old_bert_without_a_family_is_known_by_its_segments_and_loads(bert: Path, pickled: Path) -> None:
+    """As TinyBERT is on the hub: config.json without model_type, a pickle, a bare vocabulary."""
+    config = json.loads((pickled / "config.json").read_text())
+    kept = {key: config[key] for key in config if key not in ("model_type", "architectures", "transformers_version")}
+    (pickled / "config.json").write_text(json.dumps(kept))
+    assert describe(pickled)["family"] == "bert"
+    bodies, tokens = [], []
+    for folder in (bert, pickled):
+        loaded = load_classifier(str(folder), ("no", "yes"))
+        tokens.append(torch.tensor(loaded.tokenizer(["a b word3"])["input_ids"]))
+        bodies.append(loaded.model.body.eval())
+    assert torch.equal(*tokens)
+    first, second = (body(tokens[0]).last_hidden_state for body in bodies)
+    assert torch.equal(first, second)
 
 
 def test_the_list_says_what_is_here(hub, bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

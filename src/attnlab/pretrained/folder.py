@@ -64,7 +64,7 @@ def describe(folder: Path) -> dict[str, Any]:
     encoder = None if config.get("is_encoder_decoder") else parts
     return {
         "folder": str(folder),
-        "family": family(config),
+        "family": model_type(config),
         "layers": _first(config, "num_hidden_layers", "n_layers", "num_layers", "n_layer"),
         "decoder layers": config.get("num_decoder_layers"),
         "width": _first(config, "hidden_size", "dim", "d_model", "n_embd"),
@@ -82,7 +82,7 @@ def describe(folder: Path) -> dict[str, Any]:
     }
 
 
-def family(config: dict[str, Any]) -> str | None:
+def model_type(config: dict[str, Any]) -> str | None:
     """`model_type`; the first BERTs on the hub were saved without it, and have segments."""
     return config.get("model_type") or ("bert" if "type_vocab_size" in config else None)
 

@@ -56,6 +56,7 @@ def _copy(folder: Path, partial: Path) -> None:
     names = [*(path.name for path in weight_files(folder)), SAFE_INDEX, *SMALL]
     for name in names:
         if (folder / name).is_file():
+            (partial / name).parent.mkdir(exist_ok=True)
             shutil.copyfile(folder / name, partial / name)
 
 

@@ -23,7 +23,7 @@ from attnlab.runs.files import sha256
 
 VARIABLE = "ATTNLAB_MODELS"
 SMALL = ("config.json", "generation_config.json", "README.md", "tokenizer_config.json", "special_tokens_map.json",
-         "added_tokens.json", "merges.txt", *TOKENIZERS)  # fmt: skip
+         "added_tokens.json", "merges.txt", *TOKENIZERS, "1_Pooling/config.json")  # fmt: skip
 
 
 class Place(NamedTuple):
