@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import create_model
@@ -47,6 +49,16 @@ def must_fix_the_batch(config: Any) -> None:
     for key in leaves(type(config)):
         if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
             raise UserError("--batch-size auto would give each run a batch of its own: name a number.")
+
+
+def unlike(name: str, taken: Collection[str]) -> str:
+    """Two things of the same name are two: the second gets a number."""
+    return next(each for n in range(1, 100_000) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+
+
+def folder_name(label: str, taken: Collection[str]) -> str:
+    """A label as the name of a folder no other has."""
+    return unlike(re.sub(r"[^\w.-]+", "-", label)[:100], taken)
 
 
 def reason_of(failure: Exception) -> str:
