@@ -17,7 +17,7 @@ def table(results: Results, most: int | None = None) -> Table:
     chosen = {row.folder for row in results.finished}
     rows = [
         [str(place) if row.folder in chosen else "", *[show(row.settings.get(name)) for name in names],
-         plus_minus(row.mean, results.measure.form) if row.scores else "", clock(row.seconds), _state(row)]
+         plus_minus(row.mean, results.measure.form) if row.scores else "", _spent(row.seconds), _state(row)]
         for place, row in enumerate(results.ordered, start=1)
     ]  # fmt: skip
     if most is not None and len(rows) > most:
@@ -88,7 +88,11 @@ def counts(results: Results) -> str:
     states = [f"{count} {state}" for state in ("finished", "pruned", "failed", "running", "waiting")
               if (count := results.count(state))]  # fmt: skip
     seconds = sum(row.seconds for row in results.rows)
-    return f"{', '.join(states)}; {clock(seconds)} ({seconds:,.0f} s) in training steps."
+    return f"{', '.join(states)}; {_spent(seconds)} in training steps."
+
+
+def _spent(seconds: float) -> str:
+    return clock(seconds) if seconds >= 60 else f"{seconds:.1f} s"
 
 
 def cautions(results: Results) -> list[str]:
