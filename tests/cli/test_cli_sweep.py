@@ -1,4 +1,4 @@
-"""`attnlab sweep` as a user types it: killed and taken up again at its checkpoint, and one sentence for what is wrong."""
+"""`attnlab sweep` as typed: killed and taken up again at its checkpoint, and one sentence for what is wrong."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_killed_sweep_goes_on_at_its_checkpoint(
     attnlab: Attnlab, cli_environment: dict[str, str], tmp_path: Path
 ) -> None:
     folder = tmp_path / "sweep"
-    words = ["sweep", "--job", "finetune", "--vary", "optimizer.lr=1e-3,1e-2", "--set", "training.epochs=80", *SMALL]
+    words = ["sweep", "--job", "finetune", "--vary", "optimizer.lr=1e-3,1e-2", "--set", "training.epochs=24", *SMALL]
     command = [sys.executable, "-m", "attnlab", "--quiet", *words, "--run", str(folder)]
     child = subprocess.Popen(command, env=cli_environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     cut = folder / "trials" / "lr-0.001" / "seed-0"
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_one_sentence(
         ([], "--vary is needed"),
         (["--vary", "optimizer.lrr=1,2"], "did you mean 'optimizer.lr'"),
         (["--vary", "lr=1e-3..1e-5", "--search", "random"], "upside down"),
-        (["--vary", "lr=0..1 log", "--search", "random"], "log range starts above 0"),
+        (["--vary", "weight_decay=0..1 log", "--search", "random"], "log range starts above 0"),
         (["--config", tmp_path / "recipe.yaml"], "upside down"),
         (["--vary", "lr=1,2", "--store", "redis://x"], "is no store"),
         (["--vary", "lr=1,2", "--set", "batch.size=auto"], "name a number"),

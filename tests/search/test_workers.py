@@ -142,9 +142,7 @@ def test_a_trial_is_abandoned_when_its_lock_is_free(tmp_path: Path, monkeypatch:
     held = known.take(3)
     assert not known.abandoned(3, here) and not known.abandoned(3, there)
     held.release()
-    assert known.abandoned(3, here) and not known.abandoned(3, there), (
-        "locks may not reach there: it must be silent too"
-    )
+    assert known.abandoned(3, here) and not known.abandoned(3, there), "a lock may not reach that far"
     os.utime(tmp_path / "00003.lock", (time.time() - 60, time.time() - 60))
     assert known.abandoned(3, there)
 
