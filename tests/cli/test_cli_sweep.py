@@ -78,7 +78,7 @@ def test_what_is_wrong_is_one_sentence(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     (tmp_path / "recipe.yaml").write_text(
-        "sweep:\n  job: finetune\n  vary:\n    optimizer.lr: 1..0\n  search: random\n"
+        "sweep:\n  job: finetune\n  vary:\n    optimizer.lr: 2..1\n  search: random\n"
     )
     for words, sentence in (
         ([], "--vary is needed"),

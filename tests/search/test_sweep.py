@@ -182,7 +182,17 @@ def test_guided_search_learns_where_the_hill_is(toy: Toy, tmp_path: Path) -> Non
 
 def test_a_small_space_is_not_searched_twice(toy: Toy, tmp_path: Path) -> None:
     path = run_sweep(toy(vary="y=0,1", search="random", trials=10), tmp_path / "sweep")
-    assert len(found(path)["cells"]) == 2 and set(begun(path).values()) == {1} and len(begun(path)) == 2
+    cells = found(path)["cells"]
+    assert len(cells) == 2 and set(begun(path).values()) == {1} and len(begun(path)) == 2
+    assert [cell["dev"]["mean"] for cell in cells] == pytest.approx([0.8, 0.79])
+
+
+def test_a_drawn_cell_is_run_with_every_seed_and_more_can_be_added(toy: Toy, tmp_path: Path) -> None:
+    path = run_sweep(toy(vary="x=0..2", search="random", trials=3, seeds=2), tmp_path / "sweep")
+    more(path, seeds="3")
+    assert len(begun(path)) == 9 and set(begun(path).values()) == {1}
+    assert [len(cell["dev"]["by_seed"]) for cell in found(path)["cells"]] == [3] * 3
+    assert found_by(path)[1] is not None and len(read_record(path)["tested"]) == 2
 
 
 def test_nothing_is_begun_when_the_time_is_used_up(toy: Toy, tmp_path: Path) -> None:

@@ -8,18 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from attnlab import console
-from attnlab.cli.several import Asking, Settings, given_keys, print_table, to_resume
+from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
 from attnlab.errors import UserError
 from attnlab.search.config import SweepFlags, sweep_of
 
-Run = Annotated[
-    Path | None,
-    typer.Option("--run", metavar="FOLDER", help="Folder of the sweep (default: a new one in runs/).",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+Run = Annotated[Path | None, folder_of("sweep")]
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with the sweep in --run: what is missing, more values, --seeds, --trials.",

@@ -15,14 +15,13 @@ from attnlab.config import (
     option,
     split_list,
 )
-from attnlab.config.axes import parse_axes
 from attnlab.jobs.configs import MeasuresSection, ShapeSection, StreamSection
-from attnlab.jobs.several import beside, must_be_comparable
+from attnlab.jobs.several import ManyRuns, beside
 
 DEFAULT_STEPS = 1000
 
 
-class VariantsSection(Section):
+class VariantsSection(ManyRuns):
     topic: ClassVar[str] = "What is compared"
 
     job: str = option("language", "What is run: language (a GPT on one text), knowledge, finetune, classify.")
@@ -37,16 +36,6 @@ class VariantsSection(Section):
         "", "The job as it is and with one change each, separated by commas: model.norm=layernorm, optimizer.lr=0.01"
     )
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
-
-    @field_validator("job")
-    @classmethod
-    def _job(cls, value: str) -> str:
-        return must_be_comparable(value)
-
-    @field_validator("vary", mode="before")
-    @classmethod
-    def _axes(cls, value: Any) -> Any:
-        return parse_axes(value)
 
     @field_validator("changes", mode="before")
     @classmethod

@@ -6,9 +6,10 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from pydantic import create_model
+from pydantic import create_model, field_validator
 
 from attnlab.config import Section, leaves, value_of
+from attnlab.config.axes import parse_axes
 from attnlab.config.recipe import Key
 from attnlab.errors import RunFailed, UserError, unknown
 from attnlab.jobs.kinds import KINDS, config_of
@@ -19,11 +20,20 @@ def comparable() -> list[str]:
     return [kind for kind in KINDS if config_of(kind).headlines]
 
 
-def must_be_comparable(job: str) -> str:
-    """The name of such a job, as a validator wants it."""
-    if job not in comparable():
-        raise ValueError(unknown("job", job, comparable()))
-    return job
+class ManyRuns(Section):
+    """Says which `job` is run many times, and which of its settings `vary`."""
+
+    @field_validator("job", check_fields=False)
+    @classmethod
+    def _job(cls, value: str) -> str:
+        if value not in comparable():
+            raise ValueError(unknown("job", value, comparable()))
+        return value
+
+    @field_validator("vary", mode="before", check_fields=False)
+    @classmethod
+    def _axes(cls, value: Any) -> Any:
+        return parse_axes(value)
 
 
 def beside(job: str, name: str, section: Section) -> type[Any]:

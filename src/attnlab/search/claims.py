@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
 from threading import Event, Thread
 
@@ -64,7 +65,8 @@ class Held:
 
     def _signs_of_life(self, path: Path) -> None:
         while True:
-            os.utime(path)
+            with suppress(OSError):  # a moment without the network
+                os.utime(path)
             if self._done.wait(BEAT):
                 return
 

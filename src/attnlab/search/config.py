@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Literal
 from pydantic import field_validator
 
 from attnlab.config import MachineSection, Section, option
-from attnlab.config.axes import parse_axes
-from attnlab.jobs.several import beside, must_be_comparable
+from attnlab.jobs.several import ManyRuns, beside
 
 DEFAULT_TRIALS = 20
 JOURNAL = "journal"
 
 
-class SweepSection(Section):
+class SweepSection(ManyRuns):
     topic: ClassVar[str] = "What is searched"
 
     job: str = option("classify", "What is run: classify, finetune, language, knowledge.")
@@ -39,16 +38,6 @@ class SweepSection(Section):
     store: str = option(
         JOURNAL, "Where trials are kept: journal (a file in the folder), sqlite:///file.db, postgresql://user@host/db."
     )
-
-    @field_validator("job")
-    @classmethod
-    def _job(cls, value: str) -> str:
-        return must_be_comparable(value)
-
-    @field_validator("vary", mode="before")
-    @classmethod
-    def _axes(cls, value: Any) -> Any:
-        return parse_axes(value)
 
     @field_validator("store")
     @classmethod

@@ -101,7 +101,7 @@ def parallel(results: Results) -> Any:
         norm = Normalize(min(scores), max(scores))
         mapping: Any = ScalarMappable(norm, _colours(results))
         for row in [row for row in results.rows if row.state == "pruned"]:
-            axes.plot(range(len(names)), _places(results, row), color=GREY, alpha=0.5, linewidth=1, linestyle=":")
+            axes.plot(range(len(names)), _places(results, row), color=GREY, linewidth=1.3, linestyle=":")
         worst_first = sorted(results.finished, key=lambda row: results.measure.sign * row.mean.mean)
         for row in worst_first:
             top = row is results.best

@@ -132,7 +132,8 @@ class Queue:
                 claim = self._ask(known)
                 if claim is not None:
                     return claim
-        console.say("nothing new is left to try in this space.")
+        if self.sweep.search != "grid":
+            console.say("nothing new is left to try in this space.")
         return None
 
     def busy(self) -> bool:
@@ -180,18 +181,19 @@ class Queue:
 
     def _settled(self, claim: Claim, known: Sequence[Unit]) -> bool:
         """Nothing to run: a seed of this cell was hopeless, or the same settings were drawn and finished before."""
-        unit = claim.unit
-        alike = [
-            each for each in known if each.number != unit.number and identity(each.settings) == identity(unit.settings)
-        ]
-        if any(each.state == "pruned" for each in alike):
-            claim.prune("pruned with another seed")
-            return True
-        before = next((each for each in alike if each.state == "finished" and set(each.seeds) >= set(unit.seeds)), None)
-        if before is None:
+        cell, seeds = identity(claim.unit.settings), set(claim.unit.seeds)
+        alike = [unit for unit in known if unit.number != claim.unit.number and identity(unit.settings) == cell]
+        hopeless = next((unit for unit in alike if unit.state == "pruned"), None)
+        before = next((unit for unit in alike if unit.state == "finished" and seeds <= set(unit.seeds)), None)
+        if (one := hopeless or before) is None:
             return False
         with self.told():
-            claim.complete(self.study.get_trials(deepcopy=False)[before.number].value or 0.0)
+            claim.trial.set_user_attr("folder", one.folder)
+            value = self.study.get_trials(deepcopy=False)[one.number].value
+        if hopeless is None and value is not None:
+            claim.complete(value)
+        else:
+            claim.prune(one.reason or "pruned with another seed")
         return True
 
 

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, get_args
 
 from attnlab.config import Section, find_setting, lay_over, leaves, value_of
-from attnlab.config.recipe import Key
+from attnlab.config.recipe import Key, flag_of
 from attnlab.errors import UserError
 from attnlab.jobs.kinds import config_of
 from attnlab.jobs.several import seed_key
@@ -115,7 +115,11 @@ def _axis(config: Any, key: Key, name: str, values: list[Any]) -> Axis:
 
 
 def _value(config: Any, key: Key, written: Any) -> Any:
-    return value_of(job_config(config, {".".join(key): written}), key)
+    try:
+        return value_of(job_config(config, {".".join(key): written}), key)
+    except UserError as error:  # it names the flag of the job's own command
+        flag = flag_of(key, leaves(config_of(config.sweep.job))[key][0])
+        raise UserError(f"--vary: {str(error).removeprefix(f'{flag}: ')}") from None
 
 
 def job_config(config: Any, settings: Mapping[str, Any]) -> Section:
