@@ -23,6 +23,7 @@ from attnlab.cli import (
     explore,
     models,
     runs,
+    sweep,
     train,
     world,
 )
@@ -61,7 +62,22 @@ def lab(
         console.set_verbosity(console.Verbosity.VERBOSE)
 
 
-for commands in (demo, explore, check, attention, train, compare, ask, evaluate, runs, doctor, world, data, models):
+for commands in (
+    demo,
+    explore,
+    check,
+    attention,
+    train,
+    compare,
+    sweep,
+    ask,
+    evaluate,
+    runs,
+    doctor,
+    world,
+    data,
+    models,
+):
     commands.register(app)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import create_model, field_validator
+from pydantic import field_validator
 
 from attnlab.config import (
     BatchSection,
@@ -15,27 +15,13 @@ from attnlab.config import (
     option,
     split_list,
 )
-from attnlab.errors import unknown
 from attnlab.jobs.configs import MeasuresSection, ShapeSection, StreamSection
-from attnlab.jobs.kinds import KINDS, config_of
+from attnlab.jobs.several import ManyRuns, beside
 
 DEFAULT_STEPS = 1000
 
 
-def comparable() -> list[str]:
-    """The kinds of jobs that say by what their runs are judged."""
-    return [kind for kind in KINDS if config_of(kind).headlines]
-
-
-def _dotted(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{world: {paraphrases: [...]}} is {world.paraphrases: [...]}."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        found |= _dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
-    return found
-
-
-class VariantsSection(Section):
+class VariantsSection(ManyRuns):
     topic: ClassVar[str] = "What is compared"
 
     job: str = option("language", "What is run: language (a GPT on one text), knowledge, finetune, classify.")
@@ -50,29 +36,6 @@ class VariantsSection(Section):
         "", "The job as it is and with one change each, separated by commas: model.norm=layernorm, optimizer.lr=0.01"
     )
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
-
-    @field_validator("job")
-    @classmethod
-    def _job(cls, value: str) -> str:
-        if value not in comparable():
-            raise ValueError(unknown("job", value, comparable()))
-        return value
-
-    @field_validator("vary", mode="before")
-    @classmethod
-    def _axes(cls, value: Any) -> Any:
-        """{setting: [values]}, or the same on a command line: 'setting=1,2,4; other=a,b'."""
-        if isinstance(value, str):
-            parts = [part.partition("=") for part in value.split(";") if part.strip()]
-            value = {name.strip(): values if equals else "" for name, equals, values in parts}
-        if not isinstance(value, dict):
-            raise ValueError("write 'setting: [1, 2, 4]', or --vary setting=1,2,4")
-        axes = {str(name): values if isinstance(values, list) else split_list(values)
-                for name, values in _dotted(value).items()}  # fmt: skip
-        for name, values in axes.items():
-            if len({str(each) for each in values}) != len(values) or not values:
-                raise ValueError(f"{name!r} needs different values to try, such as {name}=1,2,4")
-        return axes
 
     @field_validator("changes", mode="before")
     @classmethod
@@ -124,6 +87,4 @@ def comparison_of(job: str) -> type[Any]:
     """What a comparison of such jobs is told: what is compared, and the job's own settings."""
     if job == "language":
         return CompareConfig
-    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in config_of(job).model_fields.items()}
-    name = f"Compare{KINDS[job].stem}Config"
-    return create_model(name, __base__=Section, compare=(VariantsSection, VariantsSection(job=job)), **fields)
+    return beside(job, "compare", VariantsSection(job=job))

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.compare import words
-from attnlab.compare.cells import Cell, Choice, Variant, job_config, seed_key, variants
+from attnlab.compare.cells import Cell, Choice, Variant, job_config, variants
 from attnlab.compare.results import Results, Row
-from attnlab.config import value_of
-from attnlab.errors import UserError
 from attnlab.jobs.kinds import config_of
 from attnlab.jobs.measures import Measure
+from attnlab.jobs.several import must_fix_the_batch, must_not_name_a_seed
+from attnlab.report.numbers import plain, plus_minus
 from attnlab.report.page import Passage, Table
 from attnlab.training.progress import clock
 
@@ -50,8 +50,8 @@ class Subject:
 
     def check(self, config: Any) -> None:
         """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
-        if value_of(config, seed_key(self.job)) != 0:
-            raise UserError("a comparison runs the seeds 0, 1, ...: give their number with --seeds, and no seed.")
+        must_fix_the_batch(config)
+        must_not_name_a_seed(config, self.job, "comparison")
         for variant in variants(config):
             job_config(config, Cell(variant, 0), {})  # refuses what is no setting or no value of it
 
@@ -83,9 +83,9 @@ class Subject:
                 continue
             difference = results.difference(row)
             rows.append([
-                words.named(row, results), words.plus_minus(row.mean(chosen.name), chosen.form),
+                words.named(row, results), plus_minus(row.mean(chosen.name), chosen.form),
                 words.signed(difference, chosen.form) if difference else "",
-                *[words.plus_minus(row.mean(measure.name), measure.form) for measure in others],
+                *[plus_minus(row.mean(measure.name), measure.form) for measure in others],
             ])  # fmt: skip
         return Table(header, rows)
 
@@ -120,4 +120,4 @@ class Subject:
         """A row for results.json: every number that was measured."""
         names = {name: None for run in row.runs.values() for name, value in run.items()
                  if isinstance(value, int | float) and not isinstance(value, bool)}  # fmt: skip
-        return {name: words.plain(row.mean(name), row.by_seed(name)) for name in names}
+        return {name: plain(row.mean(name), row.by_seed(name)) for name in names}

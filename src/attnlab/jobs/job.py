@@ -29,13 +29,13 @@ from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.compile_choice import choose_compile
-from attnlab.training.estimate import estimate
+from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import clock, progress
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState, seed_everything
-from attnlab.training.stop import Interrupted, listening
+from attnlab.training.stop import Interrupted, Stopped, listening
 
 
 @dataclass
@@ -73,6 +73,7 @@ class RunOptions:
     label: str | None = None
     root: Path = Path("runs")
     again: str | None = None  # the command that goes on with it, when it is part of something larger
+    callbacks: tuple[Callback, ...] = ()  # told after the lab's own
 
 
 def run_job(job: Job, options: RunOptions) -> Path | None:
@@ -86,9 +87,10 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     with listening() as stop:
         try:
             _train(prepared, run, options, stop)
-        except Interrupted as interruption:
-            run.set_status("interrupted", str(interruption))
-            console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
+        except Stopped as end:
+            run.set_status("interrupted", str(end))
+            if isinstance(end, Interrupted):
+                console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
             raise
         except (RunFailed, UserError) as failure:
             _set_failed(run, str(failure))
@@ -104,6 +106,11 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     return run.path
 
 
+def cost_of(job: Job) -> Estimate:
+    """What the steps of a run would cost; nothing is written."""
+    return _prepare(job).cost()
+
+
 @dataclass
 class Prepared:
     """A job with every 'auto' resolved, ready to run."""
@@ -115,14 +122,17 @@ class Prepared:
     steps: int
     changes: list[str]
 
+    def cost(self) -> Estimate:
+        """Time and memory of all steps, from a few."""
+        return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
+
     def describe(self) -> None:
         """What --dry-run prints."""
         import yaml
 
         total = sum(p.numel() for p in self.parts.model.parameters())
         learning = sum(p.numel() for p in self.parts.model.parameters() if p.requires_grad)
-        machine = self.config.machine
-        cost = estimate(self.parts.model, self.parts.objective, self.batches, self.steps, machine.device)
+        cost = self.cost()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
         console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
@@ -214,6 +224,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
     callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *parts.callbacks]
     if TensorBoard.installed():
         callbacks.append(TensorBoard(run.path / "tensorboard", every))
+    callbacks += options.callbacks
     trainer = Trainer(
         parts.model, parts.objective, prepared.batches, make_optimizer(parts.model, config.optimizer),
         Schedule(config.schedule, prepared.steps), config.training, setup.make_accelerator(config.machine),

@@ -9,6 +9,7 @@ import yaml
 
 from attnlab.report import figures
 from attnlab.report.page import Figure, Passage, Table, write_page
+from attnlab.report.surroundings import surroundings
 from attnlab.runs import read_config, read_metrics, read_record, read_status, series
 from attnlab.stats import Proportion
 from attnlab.training.progress import clock
@@ -24,7 +25,7 @@ def write_run_page(run: Path) -> Path:
         Passage("Curves", figures=_curves(run)),
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
-        Passage("How to do it again", printed=record["command"], tables=[_surroundings(record)]),
+        Passage("How to do it again", printed=record["command"], tables=[surroundings(record, record.get("data", {}))]),
     ]
     path = run / "report.html"
     write_page(path, run.name, lead, passages)
@@ -76,17 +77,4 @@ def _cost(record: dict[str, Any]) -> Table:
         ["padding", f"{record.get('padding', 0):.1%}"],
         ["time in training steps", clock(training.get("seconds", 0.0))],
     ]
-    return Table(["", ""], rows)
-
-
-def _surroundings(record: dict[str, Any]) -> Table:
-    machine, git = record["machine"], record.get("git")
-    rows = [
-        ["started", record["started"]],
-        ["machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-                    f"{', '.join(machine['devices']) or 'no accelerator'}"],
-        ["versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())],
-        ["git commit", f"{git['commit']}{' with changes' if git['changed'] else ''}" if git else "none"],
-        ["data", yaml.safe_dump(record.get("data", {}), default_flow_style=True, width=10_000).strip()],
-    ]  # fmt: skip
     return Table(["", ""], rows)
