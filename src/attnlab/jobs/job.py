@@ -22,6 +22,7 @@ from attnlab.data.batching import Batches, BatchPlan, Examples
 from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
+from attnlab.machine.peak import peak, start_peak
 from attnlab.objectives import Objective
 from attnlab.runs import RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.training import setup
@@ -78,6 +79,7 @@ class RunOptions:
 
 def run_job(job: Job, options: RunOptions) -> Path | None:
     """Train; returns the run folder, or None after a dry run."""
+    start_peak()
     with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
         prepared = _prepare(job)
     if options.dry_run:
@@ -238,7 +240,8 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
     with console.working("reporting ..."):
         results = parts.finish(run, state) if parts.finish else {}
     padding = 1 - state.tokens / max(1, state.positions)
-    run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4))
+    run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4),
+                      peak_memory=peak(config.machine.device))  # fmt: skip
     run.set_status("finished", "stopped early" if state.stopped_early else "")
     write_run_page(run.path)
 

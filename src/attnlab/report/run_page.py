@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from attnlab.machine.facts import GIB
 from attnlab.report import figures
 from attnlab.report.page import Figure, Passage, Table, write_page
 from attnlab.report.surroundings import surroundings
@@ -76,5 +77,6 @@ def _cost(record: dict[str, Any]) -> Table:
         ["tokens", f"{training.get('tokens', 0):,}"],
         ["padding", f"{record.get('padding', 0):.1%}"],
         ["time in training steps", clock(training.get("seconds", 0.0))],
+        ["peak memory", f"{peak / GIB:.2f} GiB" if (peak := record.get("peak_memory")) else "not measured"],
     ]
     return Table(["", ""], rows)
