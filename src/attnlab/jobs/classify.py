@@ -93,7 +93,7 @@ class ClassifyJob:
         weights = data.weights() if config.data.class_weights else None
         return Parts(
             model, Classification(weights), examples["train"], evaluate, metric,
-            facts=self._facts(data, texts, loaded), finish=finish, callbacks=[watch],
+            facts=self._facts(data, texts, loaded), finish=finish, callbacks=[watch], whole=loaded.model,
         )  # fmt: skip
 
     def _evaluation(

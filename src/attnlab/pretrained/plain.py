@@ -26,13 +26,13 @@ def plain_model(model: Classifier | LabelWords, method: str, classes: Sequence[s
         merge_adapters(model)
     if isinstance(model, LabelWords):
         return model.model
-    family = family_of(model.body.config.model_type)
-    _must_be_the_familys(model, family)
+    body: Any = model.body
+    family = family_of(body.config.model_type)
+    _must_be_the_familys(model, body.config.model_type, family)
     return _filled(model, family, classes)
 
 
-def _must_be_the_familys(model: Classifier, family: Family) -> None:
-    kind: str = model.body.config.model_type  # type: ignore[assignment, union-attr]
+def _must_be_the_familys(model: Classifier, kind: str, family: Family) -> None:
     if not family.names:
         raise UserError(f"transformers has no classifier of this kind for a {kind} model: {ELSE}.")
     own = ACTIVATIONS[family.activation] if family.activation else None

@@ -34,9 +34,8 @@ def typed(texts: Sequence[str], pairs: Sequence[str], paired: bool) -> Texts:
             if not text.strip():
                 which = f" number {place}" if len(given) > 1 else ""
                 raise UserError(f"{flag}{which} is empty: give a text.")
-    return Texts(
-        [Example(text, NO_LABEL, pair) for text, pair in zip(texts, pairs or [None] * len(texts), strict=True)]
-    )
+    seconds: Sequence[str | None] = pairs or [None] * len(texts)
+    return Texts([Example(text, NO_LABEL, pair) for text, pair in zip(texts, seconds, strict=True)])
 
 
 def from_lines(text: str, where: str, paired: bool) -> Texts:
