@@ -43,6 +43,8 @@ def export(run: Path, folder: Path, weights_only: bool = False, overwrite: bool 
                 _save_plain(plain, trained, partial)
             write_text(partial / "README.md", card(trained, form, record))
             write_text(partial / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+            for path in partial.iterdir():  # weights are written for their owner alone: this is to give away
+                path.chmod((partial / ABOUT).stat().st_mode)
     except OSError as error:
         raise UserError(f"{folder} cannot be written: {error.strerror or error}.") from None
     return form

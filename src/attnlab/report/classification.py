@@ -157,7 +157,7 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str]) -> Any:
     shares = counts / np.maximum(1, counts.sum(1, keepdims=True))
     with plt.rc_context(figures.STYLE | {"axes.grid": False, "axes.spines.left": False, "axes.spines.bottom": False}):
         side = min(9.0, max(3.2, 1.6 + 0.85 * size))
-        figure, axes = plt.subplots(figsize=(side + 1.2, side))
+        figure, axes = plt.subplots(figsize=(max(6.4, side + 1.2), side))
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         axes.set_xticks(range(size), names, rotation=0 if size <= 4 else 45, ha="center" if size <= 4 else "right")
         axes.set_yticks(range(size), names)
