@@ -52,6 +52,12 @@ class Parts:
     facts: dict[str, Any] = field(default_factory=dict)  # about the data, for the record
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
     callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
+    whole: nn.Module | None = None  # what `model` is a part of, if the rest need not be trained with
+
+    def sizes(self) -> dict[str, int]:
+        """How many parameters there are in all, and how many learn."""
+        return {"parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
+                "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad)}  # fmt: skip
 
 
 class Job(Protocol):
@@ -132,8 +138,7 @@ class Prepared:
         """What --dry-run prints."""
         import yaml
 
-        total = sum(p.numel() for p in self.parts.model.parameters())
-        learning = sum(p.numel() for p in self.parts.model.parameters() if p.requires_grad)
+        total, learning = self.parts.sizes().values()
         cost = self.cost()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
@@ -191,17 +196,10 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
-    sizes = _sizes(prepared.parts.model)
-    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **sizes)
+    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **prepared.parts.sizes())
     for change in prepared.changes:
         run.note_change(change)
     return run
-
-
-def _sizes(model: nn.Module) -> dict[str, int]:
-    parameters = list(model.parameters())
-    return {"parameters": sum(p.numel() for p in parameters),
-            "learning_parameters": sum(p.numel() for p in parameters if p.requires_grad)}  # fmt: skip
 
 
 def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) -> None:

@@ -81,7 +81,7 @@ def read_tables(
     unseen = set(range(len(names))) - {example.label for example in splits["train"]}
     if unseen:
         notes.append(f"no training example has the class {', '.join(names[place] for place in sorted(unseen))}.")
-    return Labelled(name or str(train.path), names, splits, notes=tuple(notes))
+    return Labelled(name or str(train.path), names, splits, notes=tuple(notes), columns=columns)
 
 
 def _by_column(table: Table) -> dict[str, Table]:
@@ -121,10 +121,10 @@ def _classes(
 
 
 def _labels(table: Table, columns: Columns) -> list[str]:
-    return [_label(table, row, columns.label) for row in table.rows]
+    return [label_of(table, row, columns.label) for row in table.rows]
 
 
-def _label(table: Table, row: Row, column: str) -> str:
+def label_of(table: Table, row: Row, column: str) -> str:
     value = _field(table, row, column)
     word = label_word(value)
     if word is None:
@@ -140,12 +140,12 @@ def _examples(
     for row, word in zip(table.rows, words, strict=True):
         if word not in classes:
             raise UserError(f"{table.where(row)}: the label {word!r} is not among {', '.join(classes)}.")
-        pair = clean(_text(table, row, columns.pair)) if columns.pair else None
-        examples.append(Example(clean(_text(table, row, columns.text)), classes[word], pair))
+        pair = clean(text_of(table, row, columns.pair)) if columns.pair else None
+        examples.append(Example(clean(text_of(table, row, columns.text)), classes[word], pair))
     return examples
 
 
-def _text(table: Table, row: Row, column: str) -> str:
+def text_of(table: Table, row: Row, column: str) -> str:
     value = _field(table, row, column)
     if value is None or not str(value).strip():
         raise UserError(f"{table.where(row)}: the text in {column!r} is empty: fill it or remove the row.")

@@ -36,8 +36,8 @@ class Table(NamedTuple):
         return f"{self.path}, {'row' if self.path.suffix in ('.parquet', '.json') else 'line'} {row.line}"
 
 
-def read_table(path: Path, request: Request) -> Table:
-    """All rows of a file, in the format that its name's ending says."""
+def read_table(path: Path, request: Request, least: int = 2) -> Table:
+    """All rows of a file, of `least` columns or more, in the format that its name's ending says."""
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise UserError(f"{path} ends in {ending or 'nothing'}: give a file that ends in {', '.join(FORMATS)}.")
@@ -50,7 +50,7 @@ def read_table(path: Path, request: Request) -> Table:
         return _json(path, text)
     if ending in (".jsonl", ".json"):
         return _jsonl(path, text)
-    return _fields(path, _csv_lines(path, text) if ending == ".csv" else _tsv_lines(text), request)
+    return _fields(path, _csv_lines(path, text) if ending == ".csv" else _tsv_lines(text), request, least)
 
 
 def _tsv_lines(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -70,9 +70,9 @@ def _csv_lines(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
         raise UserError(f"{path}, line {start} is no row of a CSV ({error}): check its quotes.") from None
 
 
-def _fields(path: Path, lines: Iterator[tuple[int, list[str]]], request: Request) -> Table:
+def _fields(path: Path, lines: Iterator[tuple[int, list[str]]], request: Request, least: int) -> Table:
     (first, cells), *others = lines
-    if len(cells) == 1:
+    if len(cells) < least:
         raise UserError(
             f"{path}, line {first} has one column only: a .csv is separated by commas, a .tsv by tabs, "
             "and a text and its label are two columns."
