@@ -37,8 +37,6 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise UserError(f"{path}, line {line} is not UTF-8: save the file as UTF-8.") from None
-    if "\0" in text:
-        raise UserError(f"{path} is a binary file: give text in UTF-8.")
     if not text.strip():
         raise UserError(f"{path} is empty: give a file with at least one line of text.")
     return text

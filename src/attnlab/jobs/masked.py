@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from attnlab.config.recipe import default_of, flag_of, leaves, value_of
@@ -142,11 +141,10 @@ def score(rows: MaskedRows, device: str) -> Evaluate:
         loss = right = count = 0.0
         for batch in batches.once():
             inputs = batch.to(torch.device(device)).inputs
-            chosen = inputs["labels"] != IGNORE  # (B, T)
-            vectors = model.bert(inputs["input_ids"], inputs["attention_mask"]).last_hidden_state
-            logits, targets = model.masked(vectors[chosen]), inputs["labels"][chosen]  # (M, V), (M,)
-            loss += float(F.cross_entropy(logits.float(), targets, reduction="sum"))
-            right += float((logits.argmax(-1) == targets).sum())
+            targets = inputs["labels"][inputs["labels"] != IGNORE]  # (M,)
+            output = model(**inputs)
+            loss += float(output.loss) * targets.numel()
+            right += float((output.masked_logits.argmax(-1) == targets).sum())
             count += targets.numel()
         return {"loss": loss / max(1.0, count), "accuracy": right / max(1.0, count)}
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from attnlab.answers.asking import share_right
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.corpus import keep_aside, read_corpus
+from attnlab.data.corpus import keep_aside, read_corpus, read_prose
 from attnlab.data.corruption import CorpusExamples
 from attnlab.data.pairs import Pair, read_pairs
 from attnlab.data.questions import QuestionExamples
@@ -74,7 +74,8 @@ class PretrainJob:
             questions = [text for split in splits for pair in world.questions(split) for text in pair]
             return world.corpus(), questions, data_facts(source="synthetic world", people=len(world.people))
         path = Path(self.config.data.corpus)
-        return read_corpus(path), ["Where was born?"], data_facts(source=str(path), sha256=sha256(path))
+        read = read_prose if self.config.objective.masked else read_corpus
+        return read(path), ["Where was born?"], data_facts(source=str(path), sha256=sha256(path))
 
     def _questions(self, facts: dict[str, Any]) -> dict[str, list[Pair]]:
         """Questions to mix in, and those to watch, by split; none unless asked for."""

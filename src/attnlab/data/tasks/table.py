@@ -44,6 +44,8 @@ def read_table(path: Path, request: Request) -> Table:
     if ending == ".parquet":
         return _parquet(path)
     text = read_text(path)
+    if "\0" in text:
+        raise UserError(f"{path} is a binary file: give rows of text in UTF-8.")
     if ending == ".jsonl":
         return _jsonl(path, text)
     return _fields(path, _csv_lines(path, text) if ending == ".csv" else _tsv_lines(text), request)
