@@ -65,11 +65,15 @@ processors = {"yelp": YelpProcessor}
 output_modes = {"yelp": "classification"}
 
 
-@cache
 def read_reviews(folder: Path) -> Labelled:
     """All three files, checked: a label that is no class is told with its file and line."""
     if not folder.is_dir():
         raise UserError(f"--data_dir: {folder} is not a folder: give the one with train.csv, valid.csv and test.csv.")
+    return _read_once(folder.resolve())
+
+
+@cache
+def _read_once(folder: Path) -> Labelled:
     files = find_files(folder)
     if missing := [split for split in SPLITS if split not in files]:
         name = {"dev": "valid.csv", "test": "test.csv"}[missing[0]]
