@@ -381,7 +381,8 @@ def test_all_of_it_works_where_neither_transformers_nor_tokenizers_can_be_import
     place: Path, cli_environment: dict[str, str]
 ) -> None:
     pretrain = (
-        "attnlab pretrain --objective mlm --corpus unlabeled_train_50000.txt --device cpu --context 16 --steps 2 --run"
+        "attnlab pretrain --objective mlm --corpus unlabeled_train_50000.txt --device cpu --context 16 --steps 2 "
+        "--precision fp32 --threads 1 --run"
     )
     commands = [
         f"{FOLDER}/classifier.py {SHORT} --output_dir one",
@@ -403,11 +404,11 @@ def test_all_of_it_works_where_neither_transformers_nor_tokenizers_can_be_import
     reason="needs yelp/ in ATTNLAB_DATA and bert-tiny/ in ATTNLAB_MODELS",
 )
 def test_real_reviews_and_real_weights(bert: Load, tmp_path: Path) -> None:
-    data = Path(os.environ["ATTNLAB_DATA"], "yelp")
+    data, few = Path(os.environ["ATTNLAB_DATA"], "yelp"), tmp_path / "unlabeled.txt"
+    few.write_text("\n".join((data / "unlabeled.txt").read_text(encoding="utf-8").split("\n")[:200]), encoding="utf-8")
     words = (
         f"--model_name_or_path bert-tiny --data_dir {data} --output_dir {tmp_path / 'out'} --do_train --do_eval "
-        f"--no_cuda --max_seq_length 16 --max_steps 3 --train_examples 50 --line_by_line "
-        f"--train_data_file {data / 'unlabeled.txt'}"
+        f"--no_cuda --max_seq_length 16 --max_steps 3 --train_examples 50 --line_by_line --train_data_file {few}"
     )
     bert("classifier_mlm").main(words.split())
     assert 0.1 < results(tmp_path / "out")["test_acc"] < 0.5
