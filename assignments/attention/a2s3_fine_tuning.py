@@ -20,14 +20,16 @@ import os
 from pathlib import Path
 
 import torch
-from attnlab.models.encoder import Classifier, load_encoder
 
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import Batches, BatchPlan
+from attnlab.data.joint import EncodedExamples
 from attnlab.data.lines import read_lines
 from attnlab.data.sentiment import LABELS, load_sentiment
-from attnlab.data.texts import TextExamples
+from attnlab.data.tasks.labelled import Example
+from attnlab.data.texts import text_examples
 from attnlab.objectives import Classification
+from attnlab.pretrained.load import load_classifier
 from attnlab.report import figures
 from attnlab.stats import Proportion
 from attnlab.training.callbacks import Callback
@@ -48,18 +50,19 @@ MACHINE = resolve(MachineSection(precision="fp32", threads=1 if QUICK else "auto
 # %% [markdown]
 # ## Step 1: Dataset and batches
 #
-# `TextExamples` is the dataset and its collate function: texts are tokenized once, cut at `longest` tokens, and padded
+# `EncodedExamples` is the dataset and its collate function: texts are tokenized once, cut at `longest` tokens, and padded
 # to the longest of their *batch*. `Batches` is the loader: it shuffles anew in every epoch and puts texts of like
 # length together, so that little is padding.
 
 # %%
 
 
-def examples(sentences: list[str], labels: list[int], longest: int = 128) -> TextExamples:
-    return TextExamples(sentences[:SENTENCES], labels[:SENTENCES], tokenizer, longest)
+def examples(sentences: list[str], labels: list[int], longest: int = 128) -> EncodedExamples:
+    rows = [Example(sentence, label) for sentence, label in zip(sentences[:SENTENCES], labels[:SENTENCES], strict=True)]
+    return text_examples(rows, tokenizer, longest)
 
 
-def batches(data: TextExamples, size: int = BATCH) -> Batches:
+def batches(data: EncodedExamples, size: int = BATCH) -> Batches:
     return Batches(data, BatchPlan(data.lengths, size))
 
 
@@ -89,7 +92,7 @@ def load_splits() -> dict[str, list[tuple[str, int]]]:
     return {"train": train[: -len(dev)], "dev": train[-len(dev) :], "test": dev}
 
 
-tokenizer = load_encoder(MODEL, len(LABELS), dropout=0.1)[1]
+tokenizer = load_classifier(MODEL, LABELS).tokenizer
 splits = load_splits()
 data = {name: examples(*map(list, zip(*rows, strict=True))) for name, rows in splits.items()}
 print({name: len(rows) for name, rows in splits.items()})
@@ -108,7 +111,7 @@ for name, tensor in first.inputs.items():
 
 
 @torch.no_grad()
-def evaluate(model: torch.nn.Module, data: TextExamples) -> dict[str, float]:
+def evaluate(model: torch.nn.Module, data: EncodedExamples) -> dict[str, float]:
     """Accuracy and loss on a whole set, dropout off."""
     model.eval()
     right = loss = 0.0
@@ -139,10 +142,10 @@ class Epochs(Callback):
 
 def fine_tune(
     optimizer: str = "adamw", rate: float = RATE, batch: int = BATCH, epochs: int = EPOCHS, seed: int = 0
-) -> tuple[Classifier, Epochs]:
+) -> tuple[torch.nn.Module, Epochs]:
     """A new head on the pretrained body, all weights trained; both splits measured after every epoch."""
     seed_everything(seed)
-    model, _ = load_encoder(MODEL, len(LABELS), dropout=0.1)
+    model = load_classifier(MODEL, LABELS).model
     stream, seen = batches(data["train"], batch), Epochs()
     steps = sum(stream.steps_in(epoch) for epoch in range(epochs))
     settings = OptimizerSection(name=optimizer, lr=rate, weight_decay=0.01, beta2=0.999, momentum=0.0)

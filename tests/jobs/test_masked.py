@@ -195,7 +195,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "--context 41 is more than the 40 positions",
     ),
     "vocabulary": ({"masking": {"start": "FOLDER", "vocabulary": 100}}, "--vocabulary is for a new BERT"),
-    "start": ({"masking": {"start": "no/such-bert"}}, "no/such-bert is no folder here"),
+    "start": ({"masking": {"start": "no/such-bert"}}, "the model .no/such-bert. is not here"),
     "attention": ({"model": {"attention": "nonsense"}}, "unknown attention 'nonsense'"),
     "small": ({"masking": {"vocabulary": 20}}, "is too small"),
 }

@@ -1,4 +1,4 @@
-"""Where a BERT lies: a folder, a run of the lab, or a name that is looked for under ATTNLAB_MODELS."""
+"""Where a BERT lies: a folder, a run of the lab, or a name."""
 
 from __future__ import annotations
 
@@ -8,30 +8,20 @@ import re
 from pathlib import Path
 
 from attnlab.errors import UserError
+from attnlab.pretrained.source import VARIABLE, model_folder
 
-VARIABLE = "ATTNLAB_MODELS"
 SHAPE = re.compile(r"(\d+)L[_-](\d+)[DH]|L-(\d+)_H-(\d+)", re.IGNORECASE)  # 4L_312D, L-2_H-128
 
 
 def find_bert(name: str | Path) -> Path:
-    """The folder that `name` means. Another model is never put in its place."""
+    """The folder that `name` means, downloaded if need be. Another model is never put in its place."""
     given = Path(name).expanduser()
     if given.is_dir():
         return given / "model" if (given / "run.json").is_file() else given
-    if name == "minilm":
-        from attnlab.models.encoder import model_folder
-
-        return model_folder("minilm")
-    root = os.environ.get(VARIABLE)
-    last = given.name
-    for candidate in (Path(root) / last, Path(root) / last.lower()) if root else ():
-        if (candidate / "config.json").is_file():
-            return candidate
-    place = f"under {root}" if root else f"({VARIABLE}, where models may lie, is not set)"
-    raise UserError(
-        f"{name} is no folder here, and not found {place}: fetch it where there is a network "
-        f"('hf download {name} --local-dir {last}') and give that folder{_alike(str(name), root)}."
-    )
+    try:
+        return model_folder(str(name))
+    except UserError as error:
+        raise UserError(f"{str(error).rstrip('.')}{_alike(str(name), os.environ.get(VARIABLE))}.") from None
 
 
 def _alike(name: str, root: str | None) -> str:
