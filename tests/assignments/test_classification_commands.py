@@ -22,8 +22,8 @@ from attnlab.models.bert_config import BertConfig
 pytest.importorskip("transformers")
 FOLDER = Path(__file__).parents[2] / "assignments" / "classification"
 WIDTH = 16
-PRINTED = """--experiment "overfit" --small_subset True --device cuda --model "distilbert-base-uncased" --batch_size "64"
---lr 1e-4 --num_epochs 20"""
+PRINTED = """--experiment "overfit" --small_subset True --device cuda --model "distilbert-base-uncased"
+--batch_size "64" --lr 1e-4 --num_epochs 20"""
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_what_is_typed_wrong_is_one_sentence(
 
 
 def test_overfit_learns_ten_instances(run: Any, tmp_path: Path) -> None:
-    printed, found = run("overfit", "--small_subset", "True", "--batch_size", "64", "--lr", "2e-2", "--num_epochs", 40)
+    printed, found = run("overfit", "--small_subset", "True", "--batch_size", "64", "--lr", "2e-2", "--num_epochs", 20)
     assert "random chance on sentiment: 50.0%" in printed
     assert f" - Average TRAIN metrics: accuracy={{'accuracy': {found['train_accuracy']}}}" in printed
     assert found["train_accuracy"] == 1.0
@@ -138,9 +138,7 @@ def test_a_model_that_is_not_to_be_had_is_a_bar_at_zero(run: Any, model: Path, t
     """The last --model given counts."""
     nowhere = tmp_path / "nowhere"
     models = f"{model},{nowhere}"
-    printed, found = run(
-        "cross_model", "--model", models, "--lr", "1e-3", "--num_epochs", 1, "--small_subset", "True"
-    )
+    printed, found = run("cross_model", "--model", models, "--lr", "1e-3", "--num_epochs", 1, "--small_subset", "True")
     assert found[str(model)]["test_accuracy"] > 0
     assert found[str(nowhere)]["dev_accuracy"] == found[str(nowhere)]["test_accuracy"] == 0
     assert "nowhere" in found[str(nowhere)]["reason"]
