@@ -244,7 +244,7 @@ def spread(name: str, values: list[float]) -> dict[str, float]:
 def show(title: str, values: dict[str, Any]) -> None:
     print(title)
     for name, value in values.items():
-        print(f"  {name:<32} {value:,.3f}" if isinstance(value, float) else f"  {name:<32} {value}")
+        print(f"  {name:<32} {value:,.4g}" if isinstance(value, float) else f"  {name:<32} {value}")
 
 
 def main() -> None:
