@@ -135,6 +135,7 @@ class Bench:
                 model, settings, train_dataset=rows(data.splits["train"], tokenizer, config.data.max_tokens),
                 data_collator=transformers.DataCollatorWithPadding(tokenizer), callbacks=[clock],
             )  # fmt: skip
+            trainer.remove_callback(transformers.PrinterCallback)
             trainer.train()
             accuracy = float("nan")
             if evaluate:

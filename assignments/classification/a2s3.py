@@ -2,7 +2,8 @@
 # # Part 3: Fine-tuning a pretrained encoder on SST-2 (A2S3)
 #
 # The six steps of the course's notebook with every line of training in sight: a `Dataset`, a `DataLoader`,
-# `zero_grad`, `backward`, `step`. The same by one command of the lab: `python classification.py --experiment optimizers`.
+# `zero_grad`, `backward`, `step`. The same by one command of the lab: `python classification.py --experiment
+# optimizers`.
 #
 # The course fine-tunes `roberta-base`. Here the encoder is all-MiniLM-L6-v2 (`minilm`), which comes as a package and is
 # a sixth of the size; `MODEL=roberta-base` takes the course's from the hub, `MODEL=path/to/folder` one that lies here.
@@ -73,7 +74,8 @@ class SST2Dataset(Dataset[Example]):
 
 # %% [markdown]
 # **Q1.1** `padding=True` fills the sentences of a batch up to the longest of them, so that they make one tensor.
-# `truncation=True` cuts what is longer than `max_length` tokens. `return_tensors="pt"` gives PyTorch tensors, not lists.
+# `truncation=True` cuts what is longer than `max_length` tokens. `return_tensors="pt"` gives PyTorch tensors, not
+# lists.
 #
 # **Q1.2** Padding to the longest *of the batch* computes less than padding to a fixed length: sentences here have some
 # 20 tokens, not 512. 512 is how many positions these models have: anything longer would be an error, so truncation is
@@ -101,9 +103,9 @@ for name, tensor in first.items():
 # %% [markdown]
 # **Q2.1** The lengths are printed above. The document's own split is 6,920 / 872 / 1,821.
 #
-# **Q2.2** `batch_size`: sentences a step. `shuffle`: a new random order in each epoch. `collate_fn`: makes one batch of a
-# list of examples; here it tokenizes and pads. `num_workers`: processes that prepare batches beside the training; 0 does
-# it in this one, which is enough where the tokenizer takes a hundredth of a step.
+# **Q2.2** `batch_size`: sentences a step. `shuffle`: a new random order in each epoch. `collate_fn`: makes one batch
+# of a list of examples; here it tokenizes and pads. `num_workers`: processes that prepare batches beside the training;
+# 0 does it in this one, which is enough where the tokenizer takes a hundredth of a step.
 #
 # **Q2.3** All three are tensors of whole numbers. `input_ids` (batch, longest): the tokens. `attention_mask`, the same
 # shape: 1 for a token, 0 for padding, which nobody attends to. `label_encoding` (batch,): 1 positive, 0 negative.
@@ -208,9 +210,9 @@ for name, curve in curves.items():
 # **Q4.1** `adamw-accuracy.png` and `adamw-loss.png`.
 #
 # **Q4.2** The best epochs are printed above. Training accuracy goes on rising: the sentences are seen again and again,
-# and a model with millions of parameters can learn them by heart. Dev accuracy rises in the first epochs, then stays or
-# falls a little, while its *loss* rises clearly: on sentences it gets wrong the model becomes ever more certain. That is
-# overfitting; the checkpoint to keep is the one that was best on dev.
+# and a model with millions of parameters can learn them by heart. Dev accuracy rises in the first epochs, then stays
+# or falls a little, while its *loss* rises clearly: on sentences it gets wrong the model becomes ever more certain.
+# That is overfitting; the checkpoint to keep is the one that was best on dev.
 #
 # **Q4.3** The order of training matters, since every step depends on those before: in a fixed order the last sentences
 # would always have the last word, and batches would always be the same. Evaluation changes nothing, so its order cannot
@@ -220,9 +222,10 @@ for name, curve in curves.items():
 # earlier steps, and scaled how for each parameter.
 #
 # **Q4.5** `optimizers.png`, and the lines above. SGD's step is the rate times the gradient. At 5e-5 that is next to
-# nothing: it stays where it started, and needs a rate some thousand times as high. AdamW and Adagrad divide by the size
-# of past gradients, so a step is about as large as the rate itself. AdamW divides by a moving average, which forgets;
-# Adagrad by the sum of all, so its steps become ever smaller: it overfits later, and learns more slowly the longer it runs.
+# nothing: it stays where it started, and needs a rate some thousand times as high. AdamW and Adagrad divide by the
+# size of past gradients, so a step is about as large as the rate itself. AdamW divides by a moving average, which
+# forgets; Adagrad by the sum of all, so its steps become ever smaller: it overfits later, and learns more slowly the
+# longer it runs.
 
 # %% [markdown]
 # Q4.6: the learning rate matters most, and by factors; so a grid of factors, at two batch sizes. The number of epochs
