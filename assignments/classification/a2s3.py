@@ -164,7 +164,8 @@ def fine_tune(
     """A new head on the pretrained body, everything trained; both splits measured after every epoch."""
     seed_everything(0)
     model = load_classifier(MODEL, data.classes).model.to(DEVICE)
-    chosen = OPTIMIZERS[optimizer](model.parameters(), lr=rate)
+    make = OPTIMIZERS[optimizer]
+    chosen = make(model.parameters(), lr=rate)
     curve: Curve = []
     best: dict[str, Tensor] = {}
     for _ in range(epochs):
