@@ -231,7 +231,7 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
         {"wide/vocab.txt": "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(str, range(200))]).encode()},
         "the vocabulary of wide has 205 pieces",
     ),
-    "model": ("classifier", f"{SHORT} --model_name_or_path no/Bert_4L_32D", {}, "the model 'no/Bert_4L_32D' is not here"),
+    "model": ("classifier", f"{SHORT} --model_name_or_path no/Bert_4L_32D", {}, "no/Bert_4L_32D' is not here"),
     "option": ("classifier", f"{SHORT} --mlm_alpha 1", {}, "unrecognized arguments: --mlm_alpha 1"),
     "type": ("classifier", f"{SHORT} --model_type xlnet", {}, "--model_type xlnet"),
     "task": ("classifier", f"{SHORT} --task_name yelpp", {}, "unknown task 'yelpp': did you mean 'yelp'?"),

@@ -17,6 +17,7 @@ from attnlab.pretrained.classifier import Classifier, Head
 from attnlab.pretrained.families import Family, family_of
 from attnlab.pretrained.folder import model_type
 from attnlab.pretrained.label_words import LabelWords
+from attnlab.pretrained.quick import quicken
 from attnlab.pretrained.source import model_folder
 
 POOLINGS = ("auto", "pooler", "first", "mean", "last")
@@ -52,6 +53,7 @@ def load_classifier(
         model: Classifier | LabelWords = _label_words(transformers, folder, config, tokenizer, classes, pooling)
     else:
         body, missing = _load_body(transformers, folder, config)
+        quicken(body)
         family = _chosen(folder, config, family_of(config.model_type), bool(missing), pooling, head)
         if family.pooling == "pooler" and missing:
             notes.append(f"{name} has no pooler: a new one learns with the head.")
