@@ -116,7 +116,7 @@ class Bench:
                 folder, local_files_only=True, num_labels=len(data.classes)
             )
 
-        class Clock(transformers.TrainerCallback):  # type: ignore[misc, name-defined]
+        class Clock(transformers.TrainerCallback):  # type: ignore[name-defined]
             def on_train_begin(self, *args: Any, **more: Any) -> None:
                 self.start = now()
 

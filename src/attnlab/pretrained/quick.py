@@ -51,9 +51,7 @@ def attention(
     ):
         from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-        return sdpa_attention_forward(  # type: ignore[no-any-return]
-            module, query, key, value, attention_mask, dropout, scaling, is_causal, **more
-        )
+        return sdpa_attention_forward(module, query, key, value, attention_mask, dropout, scaling, is_causal, **more)
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     scores = (query * scale) @ key.transpose(-1, -2)  # (B, H, T, S)
     if attention_mask is not None:
