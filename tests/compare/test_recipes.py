@@ -1,4 +1,4 @@
-"""The shipped comparisons of language models are what the command takes, and one of them learns from real text."""
+"""The shipped recipes that compare language models are what the command takes; one of them learns from real text."""
 
 from __future__ import annotations
 

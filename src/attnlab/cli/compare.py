@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab import console
-from attnlab.cli.several import Asking, Settings, given_keys, print_table, to_resume
+from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.compare.choices import AXES as CHOICES
 from attnlab.compare.config import CompareConfig, comparison_of
@@ -18,11 +18,7 @@ from attnlab.config.recipe import Key
 from attnlab.errors import UserError
 from attnlab.jobs.configs import ClassifyConfig
 
-Run = Annotated[
-    Path | None,
-    typer.Option("--run", metavar="FOLDER", help="Folder of the comparison (default: a new one in runs/).",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+Run = Annotated[Path | None, folder_of("comparison")]
 Resume = Annotated[
     bool,
     typer.Option("--resume", help="Go on with the comparison in --run: what is missing, or more --seeds.",

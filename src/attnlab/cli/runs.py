@@ -64,7 +64,9 @@ def _table(found: list[Summary]) -> Any:
     for run in found:
         state = Text(run.state, style=COLOURS.get(run.state, ""))
         scores = [f"{name.replace('_', ' ')} {run.results[name]:.1%}" for name in SCORES if name in run.results]
-        result = ", ".join(scores) or run.reason
+        result = Text(", ".join(scores) or run.reason)
+        if run.results.get("collapsed"):
+            result = Text.assemble(("collapsed", "bold red"), "; ", result)
         steps = f"{run.step:,}/{run.steps:,}"
         table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), age(run.started), result)
     return table
@@ -78,7 +80,8 @@ def show(run: Folder, as_json: Json = False) -> None:
     from attnlab.runs import read_config, read_metrics, read_record, read_status
 
     record = read_record(run)
-    found = {"status": read_status(run), **record, "config": read_config(run),
+    first = {"status": read_status(run)} | ({"collapsed": record["collapsed"]} if "collapsed" in record else {})
+    found = {**first, **record, "config": read_config(run),
              "last_metrics": list(read_metrics(run / "metrics.jsonl"))[-2:]}  # fmt: skip
     if as_json:
         console.out.print_json(json.dumps(found))

@@ -24,6 +24,12 @@ Settings = Annotated[
 ]  # fmt: skip
 
 
+def folder_of(what: str) -> Any:
+    """The option --run of a command."""
+    help_text = f"Folder of the {what} (default: a new one in runs/)."
+    return typer.Option("--run", metavar="FOLDER", help=help_text, rich_help_panel="Run")
+
+
 class Asking:
     """From a recipe, flags and settings to a configuration; which job it is decides what else can be said.
 

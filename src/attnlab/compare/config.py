@@ -17,14 +17,13 @@ from attnlab.config import (
     option,
     split_list,
 )
-from attnlab.config.axes import parse_axes
 from attnlab.jobs.configs import MeasuresSection, ShapeSection, StreamSection
-from attnlab.jobs.several import beside, must_be_comparable
+from attnlab.jobs.several import ManyRuns, beside
 
 DEFAULT_STEPS = 1000
 
 
-class VariantsSection(Section):
+class VariantsSection(ManyRuns):
     topic: ClassVar[str] = "What is compared"
 
     job: str = option("language", "What is run: language (a GPT on one text), knowledge, finetune, classify.")
@@ -48,16 +47,6 @@ class VariantsSection(Section):
         {}, "Classifiers trained with these optimizers: adamw, sgd, adagrad, ...; sgd:lr=1e-2"
     )
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
-
-    @field_validator("job")
-    @classmethod
-    def _job(cls, value: str) -> str:
-        return must_be_comparable(value)
-
-    @field_validator("vary", mode="before")
-    @classmethod
-    def _axes(cls, value: Any) -> Any:
-        return parse_axes(value)
 
     @field_validator("models", "methods", "optimizers", mode="before")
     @classmethod

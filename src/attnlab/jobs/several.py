@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import Any
 
-from pydantic import create_model
+from pydantic import create_model, field_validator
 
 from attnlab.config import Section, leaves, value_of
+from attnlab.config.axes import parse_axes
 from attnlab.config.recipe import Key
 from attnlab.errors import RunFailed, UserError, unknown
 from attnlab.jobs.kinds import KINDS, config_of
@@ -18,11 +21,20 @@ def comparable() -> list[str]:
     return [kind for kind in KINDS if config_of(kind).headlines]
 
 
-def must_be_comparable(job: str) -> str:
-    """The name of such a job, as a validator wants it."""
-    if job not in comparable():
-        raise ValueError(unknown("job", job, comparable()))
-    return job
+class ManyRuns(Section):
+    """Says which `job` is run many times, and which of its settings `vary`."""
+
+    @field_validator("job", check_fields=False)
+    @classmethod
+    def _job(cls, value: str) -> str:
+        if value not in comparable():
+            raise ValueError(unknown("job", value, comparable()))
+        return value
+
+    @field_validator("vary", mode="before", check_fields=False)
+    @classmethod
+    def _axes(cls, value: Any) -> Any:
+        return parse_axes(value)
 
 
 def beside(job: str, name: str, section: Section) -> type[Any]:
@@ -48,6 +60,16 @@ def must_fix_the_batch(config: Any) -> None:
     for key in leaves(type(config)):
         if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
             raise UserError("--batch-size auto would give each run a batch of its own: name a number.")
+
+
+def unlike(name: str, taken: Collection[str]) -> str:
+    """Two things of the same name are two: the second gets a number."""
+    return next(each for n in range(1, 100_000) if (each := name if n == 1 else f"{name}-{n}") not in taken)
+
+
+def folder_name(label: str, taken: Collection[str]) -> str:
+    """A label as the name of a folder no other has."""
+    return unlike(re.sub(r"[^\w.-]+", "-", label)[:100], taken)
 
 
 def reason_of(failure: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,9 @@ from attnlab.runs import read_config, read_metrics, read_record, read_status, se
 from attnlab.stats import Proportion
 from attnlab.training.progress import clock
 
+OWN = {"classify": "attnlab.report.classification"}
+"""Modules with `passages(run, record)`: what the page of a kind of run shows besides."""
+
 
 def write_run_page(run: Path) -> Path:
     """Write report.html into a run folder, from what lies in it; works for a run that is not finished too."""
@@ -23,13 +27,14 @@ def write_run_page(run: Path) -> Path:
     lead += f": {status['reason']}." if status.get("reason") else "."
     passages = [
         Passage("Results", paragraphs=_remarks(record), tables=[_results(record)] if record.get("results") else []),
+        *(importlib.import_module(OWN[record["kind"]]).passages(run, record) if record["kind"] in OWN else []),
         Passage("Curves", figures=_curves(run)),
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
         Passage("How to do it again", printed=record["command"], tables=[surroundings(record, record.get("data", {}))]),
     ]
     path = run / "report.html"
-    write_page(path, run.name, lead, passages)
+    write_page(path, run.name, lead, passages, warning=record.get("collapsed", ""))
     return path
 
 
