@@ -22,8 +22,10 @@ from attnlab.cli import (
     evaluate,
     explore,
     export,
+    models,
     predict,
     runs,
+    sweep,
     train,
     world,
 )
@@ -69,6 +71,7 @@ for commands in (
     attention,
     train,
     compare,
+    sweep,
     ask,
     evaluate,
     predict,
@@ -77,6 +80,7 @@ for commands in (
     doctor,
     world,
     data,
+    models,
 ):
     commands.register(app)
 

@@ -95,11 +95,12 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="OTHER", help="Folder of another run.")],
     as_json: Json = False,
 ) -> None:
-    """Show the settings in which two runs differ, and their results side by side."""
+    """Show the settings in which two runs differ, and their results side by side; of classifiers, a test of both."""
     from rich.table import Table
 
     from attnlab.runs import read_record
     from attnlab.runs.listing import differences
+    from attnlab.runs.paired import runs_tested
 
     rows = dict(differences(first, second))
     results = [read_record(path).get("results", {}) for path in (first, second)]
@@ -114,6 +115,8 @@ def compare(
     for name, (one, two) in rows.items():
         table.add_row(name, str(one), str(two))
     console.result(table if rows else "the two runs have the same configuration and no results yet.")
+    if (tested := runs_tested(first, second)) is not None:
+        console.result(f"\n{tested}")
 
 
 def register(lab: typer.Typer) -> None:

@@ -17,9 +17,11 @@ from attnlab import console
 from attnlab.compare.cells import Cell, cells, job_config
 from attnlab.compare.config import comparison_of
 from attnlab.compare.subjects import subject_of
-from attnlab.config import check, leaves, value_of
+from attnlab.config import check
 from attnlab.errors import RunFailed, UserError
+from attnlab.jobs.several import reason_of
 from attnlab.jobs.stages import ending_told, run_stage
+from attnlab.machine.peak import within_free_memory
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 from attnlab.training.stop import Interrupted, listening
@@ -30,7 +32,7 @@ KIND = "compare"
 def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
     """A new comparison; returns its folder."""
     config = config.model_copy(deep=True)
-    _check(config)
+    subject_of(config).check(config)
     config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
     run = RunFolder.create(path, KIND, config.model_dump(mode="json"), 0, overwrite)
     return _run(config, run)
@@ -38,7 +40,7 @@ def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
 
 def resume_comparison(path: Path, config: Any) -> Path:
     """Go on with the cells that are missing; `config` is the saved one, or has more seeds."""
-    _check(config)
+    subject_of(config).check(config)
     run = RunFolder.reopen(path)
     run.write_config(config.model_dump(mode="json"))
     return _run(config, run)
@@ -51,14 +53,6 @@ def saved_comparison(path: Path) -> Any:
         raise UserError(f"{path} is a {kind} run, not a comparison: use 'attnlab resume {path}'.")
     values = read_config(path)
     return check(comparison_of(values["compare"].get("job", "language")), values)
-
-
-def _check(config: Any) -> None:
-    """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
-    for key in leaves(type(config)):
-        if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
-            raise UserError("--batch-size auto would give each variant a batch of its own: name a number.")
-    subject_of(config).check(config)
 
 
 def _run(config: Any, run: RunFolder) -> Path:
@@ -100,13 +94,13 @@ class _Plan:
                 self.folder.update_record(variants=self.known)
             again = f"attnlab compare --run {self.folder.path} --resume"
             config = job_config(self.config, cell, known)
-            run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
+            with within_free_memory():  # what does not fit is a row: it must not take the others with it
+                run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
             known["failures"].pop(str(cell.seed), None)
         except Interrupted:
             raise
         except Exception as failure:
-            told = isinstance(failure, UserError | RunFailed)
-            self.last_reason = str(failure) if told else f"{type(failure).__name__}: {failure}"
+            self.last_reason = reason_of(failure)
             known["failures"][str(cell.seed)] = self.last_reason
             console.warn(f"{cell.variant.label}, seed {cell.seed}: {self.last_reason}")
         self.folder.update_record(variants=self.known)

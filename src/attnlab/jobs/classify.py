@@ -18,13 +18,13 @@ from attnlab.data.joint import EncodedExamples
 from attnlab.data.tasks.labelled import Labelled
 from attnlab.data.texts import FeatureExamples, text_examples
 from attnlab.errors import UserError
-from attnlab.jobs import collapse
+from attnlab.jobs import collapse, joint
 from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.jobs.job import Parts, RunOptions, run_job
 from attnlab.jobs.labelled_data import read_texts, wanted
 from attnlab.jobs.trained import load_trained, load_tuned
-from attnlab.objectives import Classification
+from attnlab.objectives import Classification, Objective
 from attnlab.pretrained.classifier import Classifier, HeadOnly
 from attnlab.pretrained.label_words import LabelWords
 from attnlab.pretrained.load import Loaded
@@ -34,6 +34,7 @@ from attnlab.pretrained.tuning import learning
 from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.files import write_text
 from attnlab.scoring import Scores
+from attnlab.training.callbacks import Callback, JointProgress
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.snapshot import TrainState
 
@@ -78,6 +79,8 @@ class ClassifyJob:
             start = time.perf_counter()
             model, examples = frozen_body(loaded.model, texts, device)
             seconds = time.perf_counter() - start
+        if config.joint.mlm is not None:
+            model = joint.model(config, loaded)
         labels = {split: torch.tensor(part.labels) for split, part in texts.items()}
         watch = collapse.CollapseWatch(data.classes, self._cause(model), config.watch.on_collapse)
         evaluate = self._evaluation(examples, labels, device, watch)
@@ -90,10 +93,15 @@ class ClassifyJob:
             cost = {"feature_seconds": seconds} if seconds else {}
             return cost | self._finish(run, data, scores)
 
-        weights = data.weights() if config.data.class_weights else None
+        objective: Objective = Classification(data.weights() if config.data.class_weights else None)
+        train, callbacks = examples["train"], list[Callback]([watch])
+        if config.joint.mlm is not None:
+            objective = joint.objective(config.joint, objective)
+            train = joint.examples(config, loaded, texts["train"])
+            callbacks.append(JointProgress(objective))
         return Parts(
-            model, Classification(weights), examples["train"], evaluate, metric,
-            facts=self._facts(data, texts, loaded), finish=finish, callbacks=[watch], whole=loaded.model,
+            model, objective, train, evaluate, metric,
+            facts=self._facts(data, texts, loaded), finish=finish, callbacks=callbacks, whole=loaded.model,
         )  # fmt: skip
 
     def _evaluation(

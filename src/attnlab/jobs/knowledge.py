@@ -39,6 +39,8 @@ def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSecti
     record = read_record(run)
     if record["kind"] not in ("pretrain", "finetune"):
         raise UserError(f"{run} is a {record['kind']} run: it holds no language model.")
+    if not (run / "vocabulary.json").is_file():
+        raise UserError(f"{run} is no GPT: masked words made a BERT of it, for 'attnlab classify --model {run}/model'.")
     vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
     section = check(GPTSection, read_config(run)["model"])
     _same_attention(section, run)

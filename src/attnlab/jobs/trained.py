@@ -16,6 +16,7 @@ from attnlab.data.tasks.columns import Columns
 from attnlab.data.tasks.labelled import Example
 from attnlab.data.texts import text_examples
 from attnlab.errors import UserError
+from attnlab.jobs import joint
 from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.machine import facts
@@ -89,6 +90,8 @@ def load_run(run: Path) -> Trained:
     if config.tuning.method == "head":
         assert isinstance(loaded.model, Classifier)
         holder = HeadOnly(loaded.model)
+    elif config.joint.mlm is not None:
+        holder = joint.model(config, loaded)
     load_best(holder, run)
     longest = min(config.data.max_tokens, loaded.longest)
     columns = record["data"].get("columns")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
@@ -29,6 +30,13 @@ class Figure:
     def source(self) -> str:
         """As a data address: ids inside the drawing cannot clash with another's."""
         return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
+
+
+def draw(root: Path, name: str, drawn: Any, caption: str) -> Figure:
+    """A drawing as a PNG in the figures of a folder, and for the page."""
+    from attnlab.report.figures import save  # loads matplotlib
+
+    return Figure(save(drawn, root / "figures" / f"{name}.png"), caption)
 
 
 @dataclass(frozen=True)

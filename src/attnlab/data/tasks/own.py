@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def read_own(
     Without `hold_out` no test split is made: every row that is not for dev is trained on.
     """
     tables = {split: read_table(path, request) for split, path in files.items()}
+    found = read_tables(tables, request, seed, parting, clean, name, hold_out)
+    return replace(found, files=dict(files))
+
+
+def read_tables(
+    tables: Mapping[str, Table],
+    request: Request,
+    seed: int = 0,
+    parting: Parting = by_class,
+    clean: Callable[[str], str] = str,
+    name: str | None = None,
+    hold_out: bool = True,
+) -> Labelled:
+    """Labelled texts from rows by split, whatever files they came from."""
     train = tables["train"]
     columns = choose(train, request)
     notes = [str(columns) + ("." if train.named else ": the file has no header, columns are counted from 1.")]
@@ -66,7 +81,7 @@ def read_own(
     unseen = set(range(len(names))) - {example.label for example in splits["train"]}
     if unseen:
         notes.append(f"no training example has the class {', '.join(names[place] for place in sorted(unseen))}.")
-    return Labelled(name or str(train.path), names, splits, dict(files), tuple(notes), columns)
+    return Labelled(name or str(train.path), names, splits, notes=tuple(notes), columns=columns)
 
 
 def _by_column(table: Table) -> dict[str, Table]:
