@@ -54,10 +54,11 @@ def test_a_collapse_is_said_recorded_and_shown(
     assert read_record(run)["results"]["collapsed"] is True
     assert sentence.rstrip(".") in capsys.readouterr().err.replace("\n", " ")
     assert f'role="alert">T{sentence[1:].split(chr(39))[0]}' in (run / "report.html").read_text()
-    monkeypatch.chdir(tmp_path)  # short paths: a line of the table holds 80 characters
+    monkeypatch.chdir(tmp_path)  # short paths: the table has 80 columns
     listed = CliRunner().invoke(app, ["runs", "--in", "runs"])
-    assert "collapsed; test" in " ".join(listed.output.split())
-    assert "collapsed: the classifier has" in CliRunner().invoke(app, ["runs", "show", str(run)]).output[:600]
+    assert "collapsed;" in listed.output
+    shown = CliRunner().invoke(app, ["runs", "show", str(run)]).output.splitlines()
+    assert any(line.startswith("collapsed:") for line in shown[:10])  # right after the status
 
 
 def test_after_a_collapse_it_stops_or_starts_again_at_a_lower_rate(

@@ -39,11 +39,13 @@ def test_the_pipeline_gives_the_same_probabilities(
     tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path, family: str
 ) -> None:
     pooling = {"pooling": "pooler" if family == "bert" else "first"}
-    run = fit(tmp_path / "run", tiny_model(family), reviews, model=pooling, optimizer={"lr": 0.02})
+    run = fit(
+        tmp_path / "run", tiny_model(family), reviews, model=pooling, tuning={"method": "head"}, optimizer={"lr": 0.05}
+    )
     assert export(run, tmp_path / "out") == "transformers"
     trained = load_trained(run, "cpu")
     expected = said(trained)
-    assert expected.std(0).max() > 1e-3  # the texts differ for the model
+    assert expected.std(0).max() > 1e-4  # the texts differ for the model
     assert torch.allclose(by_pipeline(tmp_path / "out", trained.classes), expected, atol=1e-5)
     assert torch.allclose(said(load_trained(tmp_path / "out", "cpu")), expected, atol=1e-6)
 

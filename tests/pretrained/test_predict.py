@@ -140,7 +140,9 @@ def test_mistakes_are_told_with_file_and_line(tmp_path: Path, run: Path, attnlab
         run, "--file", file("c.jsonl", '{"text": "a"}\n{"b": 1}\n')
     )
     assert "d.csv, line 3: the text in 'text' is empty" in refused(run, "--file", file("d.csv", "id,text\n1,a\n2,\n"))
-    assert "no column is clearly the text among who, what" in refused(run, "--file", file("e.csv", "who,what\nx,y\n"))
+    assert "no column is clearly the text among 1, 2: call it 'remark'" in refused(
+        run, "--file", file("e.csv", "who,what\nx,y\n")
+    )
     labels = file("f.tsv", "remark\tlabel\ngood\tpositive\nbad\tfine\n")
     assert "f.tsv, line 3: the label 'fine' in 'label' is not among negative, positive" in refused(
         run, "--file", labels

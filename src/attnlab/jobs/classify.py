@@ -101,7 +101,8 @@ class ClassifyJob:
             callbacks.append(JointProgress(objective))
         return Parts(
             model, objective, train, evaluate, metric,
-            facts=self._facts(data, texts, loaded), finish=finish, callbacks=callbacks, whole=loaded.model,
+            facts=self._facts(data, texts, loaded), finish=finish, callbacks=callbacks,
+            whole=loaded.model if config.tuning.method == "head" else None,
         )  # fmt: skip
 
     def _evaluation(
