@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import multiprocessing
 import os
 import random
@@ -10,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,28 +30,31 @@ PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """A server of its own on the loopback, in a temporary folder."""
     pytest.importorskip("psycopg")
     if not SERVER:
         pytest.skip("PostgreSQL's server is not installed: apt-get install postgresql")
-    folder, tools = tmp_path_factory.mktemp("postgres"), SERVER[-1].parent
-    user = "postgres" if os.geteuid() == 0 else getpass.getuser()
-    as_user = ["runuser", "-u", user, "--"] if os.geteuid() == 0 else []  # the server refuses to run as root
-    for parent in [folder, *folder.parents]:
-        if parent.owner() == getpass.getuser() and str(parent) not in ("/", "/tmp"):
-            parent.chmod(0o711)
-    data = folder / "data"
-    data.mkdir()
-    shutil.chown(data, user)
-    port = random.randint(20000, 60000)
-    run = {"check": True, "capture_output": True, "cwd": "/"}
-    subprocess.run([*as_user, tools / "initdb", "-D", data, "-U", "lab", "-A", "trust", "-N"], **run)  # type: ignore[call-overload]
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data} -c fsync=off"
-    subprocess.run([*as_user, tools / "pg_ctl", "-D", data, "-w", "-l", data / "log", "-o", options, "start"],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")  # fmt: skip
-    yield f"postgresql://lab@127.0.0.1:{port}/postgres"
-    subprocess.run([*as_user, tools / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)  # type: ignore[call-overload]
+    root = os.geteuid() == 0
+    as_user = ["runuser", "-u", "postgres", "--"] if root else []  # the server refuses to run as root
+
+    def call(tool: str, *words: str) -> None:
+        command = [*as_user, str(SERVER[-1].with_name(tool)), "-D", f"{folder}/data", *words]
+        with open(f"{folder}/{tool}.txt", "w+") as said:  # a pipe would stay open in the server
+            done = subprocess.run(command, stdout=said, stderr=said, cwd=folder)
+            assert done.returncode == 0, Path(said.name).read_text()
+
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        if root:
+            shutil.chown(folder, "postgres")
+        port = random.Random().randint(20000, 60000)
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+        call("initdb", "-U", "lab", "-A", "trust", "-N", "--no-locale")
+        call("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
+        try:
+            yield f"postgresql://lab@127.0.0.1:{port}/postgres"
+        finally:
+            call("pg_ctl", "-m", "immediate", "stop")
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
