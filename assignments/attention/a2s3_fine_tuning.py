@@ -20,13 +20,13 @@ import os
 from pathlib import Path
 
 import torch
+from attnlab.models.encoder import Classifier, load_encoder
 
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.lines import read_lines
 from attnlab.data.sentiment import LABELS, load_sentiment
 from attnlab.data.texts import TextExamples
-from attnlab.models.encoder import Classifier, load_encoder
 from attnlab.objectives import Classification
 from attnlab.report import figures
 from attnlab.stats import Proportion

@@ -95,7 +95,7 @@ def test_flags_and_settings_of_the_command_line_go_to_the_job(tmp_path: Path) ->
 
 def made_up(scores: dict[str, list[tuple[float, float]]]) -> Results:
     """Results as if runs had scored so on (dev, test)."""
-    config = check(comparison_of("classify"), {"compare": {"job": "classify", "changes": "optimizer.lr=1"}})
+    config = check(comparison_of("finetune"), {"compare": {"job": "finetune", "changes": "optimizer.lr=1"}})
     template = variants(config)[0]
     rows = [
         Row(type(template)(label, label, {}),

@@ -11,7 +11,24 @@ from typing import Annotated
 import typer
 
 from attnlab import __version__, console
-from attnlab.cli import ask, attention, check, compare, data, demo, doctor, evaluate, explore, runs, sweep, train, world
+from attnlab.cli import (
+    ask,
+    attention,
+    check,
+    compare,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    explore,
+    export,
+    models,
+    predict,
+    runs,
+    sweep,
+    train,
+    world,
+)
 from attnlab.ending import one_sentence
 from attnlab.errors import UserError
 
@@ -47,7 +64,24 @@ def lab(
         console.set_verbosity(console.Verbosity.VERBOSE)
 
 
-for commands in (demo, explore, check, attention, train, compare, sweep, ask, evaluate, runs, doctor, world, data):
+for commands in (
+    demo,
+    explore,
+    check,
+    attention,
+    train,
+    compare,
+    sweep,
+    ask,
+    evaluate,
+    predict,
+    export,
+    runs,
+    doctor,
+    world,
+    data,
+    models,
+):
     commands.register(app)
 
 

@@ -10,9 +10,13 @@ import typer
 from attnlab import console
 from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
+from attnlab.compare.choices import AXES as CHOICES
 from attnlab.compare.config import CompareConfig, comparison_of
-from attnlab.config.flags import with_flags
+from attnlab.config import leaves
+from attnlab.config.flags import part_of, with_flags
 from attnlab.config.recipe import Key
+from attnlab.errors import UserError
+from attnlab.jobs.configs import ClassifyConfig
 
 Run = Annotated[Path | None, folder_of("comparison")]
 Resume = Annotated[
@@ -21,10 +25,20 @@ Resume = Annotated[
                  rich_help_panel="Run"),
 ]  # fmt: skip
 
-ASKING = Asking("compare", CompareConfig, "language", comparison_of)
+PairOf = Annotated[
+    str | None,
+    typer.Option("--pair", metavar="A,B", help="Test two variants of the finished comparison in --run; run nothing.",
+                 rich_help_panel="Run"),
+]  # fmt: skip
+CLASSIFIERS = part_of(
+    ClassifyConfig, "Classifiers (--models, --methods, --optimizers)", "data.task", "data.max_tokens", "data.examples",
+    "model.name", "tuning.method", "training.epochs",
+)  # fmt: skip
+IMPLIED = dict.fromkeys([*leaves(CLASSIFIERS), *(("compare", name) for name in CHOICES)], "classify")
+ASKING = Asking("compare", CompareConfig, "language", comparison_of, IMPLIED)
 
 
-@with_flags(CompareConfig)
+@with_flags(CompareConfig, CLASSIFIERS)
 def compare(
     flags: dict[Key, Any],
     recipe: Recipe = None,
@@ -32,6 +46,7 @@ def compare(
     run: Run = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
+    pair: PairOf = None,
 ) -> None:
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
     from attnlab.compare.results import gather
@@ -40,6 +55,12 @@ def compare(
     from attnlab.compare.words import verdicts
     from attnlab.runs import fresh_path
 
+    if pair is not None:
+        if run is None:
+            raise UserError("--pair needs --run: the folder of the comparison that has the two variants.")
+        results = gather(run, saved_comparison(run))
+        console.result(subject_of(results.config).pair(results, pair))
+        return
     if resume:
         folder = to_resume(run, overwrite, "comparison")
         path = resume_comparison(folder, _resumed(saved_comparison(folder), recipe, flags, settings or []))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,22 +31,34 @@ def folder_of(what: str) -> Any:
 
 
 class Asking:
-    """From a recipe, flags and settings to a configuration; which job it is decides what else can be said."""
+    """From a recipe, flags and settings to a configuration; which job it is decides what else can be said.
 
-    def __init__(self, section: str, flags_of: type[Section], default: str, kind_of: Callable[[str], Any]) -> None:
+    `implied` are settings that only one job has, and which: naming one of them names the job.
+    """
+
+    def __init__(
+        self, section: str, flags_of: type[Section], default: str, kind_of: Callable[[str], Any],
+        implied: Mapping[Key, str] | None = None,
+    ) -> None:  # fmt: skip
         self.section, self.flags_of, self.default, self.kind_of = section, flags_of, default, kind_of
+        self.implied = implied or {}
 
     def config(self, recipe: Path | None, flags: dict[Key, Any], settings: list[str], job: str | None = None) -> Any:
-        said = read_recipe(recipe)[0].get(self.section) if recipe is not None else None
-        job = flags.get((self.section, "job")) or (said or {}).get("job") or job or self.default
+        said = (read_recipe(recipe)[0].get(self.section) if recipe is not None else None) or {}
+        keys = [*flags, *((self.section, name) for name in said)]
+        meant = next((self.implied[key] for key in keys if key in self.implied), None)
+        job = flags.get((self.section, "job")) or said.get("job") or job or meant or self.default
         if job not in comparable():
             raise UserError(unknown("job", job, comparable()))
         kind = self.kind_of(job)
         known, given = leaves(kind), dict(flags)
         for key in flags:
             if key not in known:
-                flag = flag_of(key, leaves(self.flags_of)[key][0])
-                raise UserError(f"{flag} is a setting of the job {self.default!r}: for {job!r} write --set NAME=VALUE.")
+                owner = self.implied.get(key, self.default)
+                field = leaves(self.flags_of if owner == self.default else self.kind_of(owner))[key][0]
+                raise UserError(
+                    f"{flag_of(key, field)} is a setting of the job {owner!r}: for {job!r} write --set NAME=VALUE."
+                )
         for setting in settings:
             name, equals, value = setting.partition("=")
             if not equals:

@@ -88,6 +88,6 @@ def job_config(config: Any, cell: Cell, known: Mapping[str, Any]) -> Any:
     """
     from attnlab.compare.subjects import subject_of
 
-    job = config.compare.job
-    settings = dict(cell.variant.settings) | {seed_key(job): cell.seed}
-    return lay_over(config_of(job), subject_of(config).values(config, known), settings)
+    job, subject = config.compare.job, subject_of(config)
+    settings = subject.settings(config, cell.variant) | {seed_key(job): cell.seed}
+    return lay_over(config_of(job), subject.values(config, known), settings)

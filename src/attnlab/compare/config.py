@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import field_validator
+from pydantic import create_model, field_validator, model_validator
 
+from attnlab.compare.choices import AXES as CHOICES
+from attnlab.compare.choices import parse_choices, rated_optimizer
 from attnlab.config import (
     BatchSection,
     MachineSection,
@@ -35,7 +37,28 @@ class VariantsSection(ManyRuns):
     changes: str = option(
         "", "The job as it is and with one change each, separated by commas: model.norm=layernorm, optimizer.lr=0.01"
     )
+    models: dict[str, dict[str, Any]] = option(
+        {}, "Classifiers made of these pretrained models, separated by commas; settings of one alone: name:lr=1e-4"
+    )
+    methods: dict[str, dict[str, Any]] = option(
+        {}, "Classifiers tuned in these ways: full, head, prompt, prefix, lora, ...; head:lr=1e-2:epochs=20"
+    )
+    optimizers: dict[str, dict[str, Any]] = option(
+        {}, "Classifiers trained with these optimizers: adamw, sgd, adagrad, ...; sgd:lr=1e-2"
+    )
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
+
+    @field_validator("models", "methods", "optimizers", mode="before")
+    @classmethod
+    def _choices(cls, value: Any) -> Any:
+        return parse_choices(value)
+
+    @model_validator(mode="after")
+    def _classifiers(self) -> VariantsSection:
+        for name in CHOICES:
+            if getattr(self, name) and self.job != "classify":
+                raise ValueError(f"{name} are compared as classifiers: leave the job out, or write job: classify")
+        return self
 
     @field_validator("changes", mode="before")
     @classmethod
@@ -87,4 +110,8 @@ def comparison_of(job: str) -> type[Any]:
     """What a comparison of such jobs is told: what is compared, and the job's own settings."""
     if job == "language":
         return CompareConfig
-    return beside(job, "compare", VariantsSection(job=job))
+    found = beside(job, "compare", VariantsSection(job=job))
+    if job == "classify":  # what is tuned decides the rate, unless one is given
+        optimizer = rated_optimizer()
+        found = create_model(found.__name__, __base__=found, optimizer=(type(optimizer), optimizer))
+    return found

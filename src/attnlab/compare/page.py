@@ -35,10 +35,13 @@ def _ending_figures(root: Path, results: Results) -> list[Figure]:
         return []
     how = "" if results.ranked else " One seed: no interval, no ranking."
     measure, shown = results.measure, [m for m in subject_of(results.config).measures if rows[0].by_seed(m.name)]
+    own = subject_of(results.config).endings(root, results)
     what = "a tick for each run, the mean and its 95% interval over seeds"
     if (axis := figures.numeric_axis(results.config)) is not None:
         caption = f"By {axis}: {what}.{how}"
-        return [draw(root, "curve", figures.along(results, shown, axis), caption)]
+        return [draw(root, "curve", figures.along(results, shown, axis), caption), *own]
+    if own:
+        return own
     if len(shown) > 1:
         return [draw(root, "bars", figures.bars(rows, shown), f"At the end: {what}.{how}")]
     caption = f"{measure.title.capitalize()} at the end: {what}.{how}"

@@ -18,6 +18,7 @@ def write_results(root: Path, results: Results) -> None:
         "ranked": results.ranked,
         "ranked_by": results.measure.name,
         "variants": [_plain_row(row, results) for row in results.ordered],
+        **subject_of(results.config).more(results),
         "config": results.config.model_dump(mode="json"),
         "data": results.data,
         **{name: results.record[name] for name in ("command", "started", "machine", "versions", "git")},

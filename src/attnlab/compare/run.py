@@ -21,6 +21,7 @@ from attnlab.config import check
 from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.several import reason_of
 from attnlab.jobs.stages import ending_told, run_stage
+from attnlab.machine.peak import within_free_memory
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 from attnlab.training.stop import Interrupted, listening
@@ -93,7 +94,8 @@ class _Plan:
                 self.folder.update_record(variants=self.known)
             again = f"attnlab compare --run {self.folder.path} --resume"
             config = job_config(self.config, cell, known)
-            run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
+            with within_free_memory():  # what does not fit is a row: it must not take the others with it
+                run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
             known["failures"].pop(str(cell.seed), None)
         except Interrupted:
             raise

@@ -13,14 +13,19 @@ from typing import Any
 from attnlab.compare import words
 from attnlab.compare.cells import Cell, Choice, Variant, job_config, variants
 from attnlab.compare.results import Results, Row
+from attnlab.config.recipe import Key
+from attnlab.errors import UserError
 from attnlab.jobs.kinds import config_of
 from attnlab.jobs.measures import Measure
 from attnlab.jobs.several import must_fix_the_batch, must_not_name_a_seed
 from attnlab.report.numbers import plain, plus_minus
-from attnlab.report.page import Passage, Table
+from attnlab.report.page import Figure, Passage, Table
 from attnlab.training.progress import clock
 
-ADAPTERS = {"language": ("attnlab.compare.language", "LanguageSubject")}
+ADAPTERS = {
+    "language": ("attnlab.compare.language", "LanguageSubject"),
+    "classify": ("attnlab.compare.classify", "ClassifySubject"),
+}
 
 
 def subject_of(config: Any) -> Subject:
@@ -35,6 +40,8 @@ def subject_of(config: Any) -> Subject:
 
 class Subject:
     """Any job that has headline measures."""
+
+    rates = words.ONE_RATE
 
     def __init__(self, job: str) -> None:
         self.job = job
@@ -58,6 +65,10 @@ class Subject:
     def decide(self, config: Any, cell: Cell) -> dict[str, Any]:
         """What is settled once for a variant, before its first run, and kept."""
         return {}
+
+    def settings(self, config: Any, variant: Variant) -> dict[Key, Any]:
+        """What makes the variant."""
+        return dict(variant.settings)
 
     def values(self, config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         """What all runs share, as the job's configuration takes it."""
@@ -94,6 +105,10 @@ class Subject:
                 for row in results.ordered if row.runs]  # fmt: skip
         return Table(["variant", "parameters", "steps", "time a run"], rows)
 
+    def endings(self, root: Path, results: Results) -> list[Figure]:
+        """Where each variant ends, if there is more to it than its measures."""
+        return []
+
     def passages(self, root: Path, results: Results) -> list[Passage | None]:
         """What else the page shows."""
         return []
@@ -114,10 +129,18 @@ class Subject:
         test = [measure.title for measure in self.measures if measure.split == "test"]
         chosen = f"Weights and ranking are chosen by {results.measure.title}"
         split = f"{chosen}; {', '.join(test)} chose nothing and stands beside it." if test else f"{chosen}."
-        return [words.seeds(results), split]
+        return [f"{words.seeds(results)} {self.rates}", split]
 
     def plain(self, row: Row, results: Results) -> dict[str, Any]:
         """A row for results.json: every number that was measured."""
         names = {name: None for run in row.runs.values() for name, value in run.items()
                  if isinstance(value, int | float) and not isinstance(value, bool)}  # fmt: skip
         return {name: plain(row.mean(name), row.by_seed(name)) for name in names}
+
+    def pair(self, results: Results, asked: str) -> str:
+        """Two variants, 'A,B', tested against each other."""
+        raise UserError(f"--pair: only classifiers say something about each example; these are runs of {self.job!r}.")
+
+    def more(self, results: Results) -> dict[str, Any]:
+        """What else results.json holds."""
+        return {}

@@ -6,6 +6,8 @@ from attnlab.compare.results import Results, Row
 from attnlab.report.numbers import plus_minus
 from attnlab.stats import Mean
 
+ONE_RATE = "One learning rate for all may suit some better than others."
+
 
 def signed(mean: Mean, form: str = ".3f") -> str:
     """+0.120 ± 0.019."""
@@ -60,6 +62,5 @@ def seeds(results: Results) -> str:
     return (
         f"{results.config.compare.seeds} seeds a variant. Intervals (±) are 95% after Student over seeds, each on its "
         "own: of twenty such statements one is expected to be wrong. They speak about other seeds on this data with "
-        "these settings, not about other data, sizes or budgets. One learning rate for all may suit some better than "
-        "others."
+        "these settings, not about other data, sizes or budgets."
     )

@@ -15,16 +15,16 @@ def parse_axes(value: Any) -> dict[str, list[Any]]:
     if not isinstance(value, dict):
         raise ValueError("write 'setting: [1, 2, 4]', or --vary setting=1,2,4")
     axes = {str(name): values if isinstance(values, list) else split_list(values)
-            for name, values in _dotted(value).items()}  # fmt: skip
+            for name, values in dotted(value).items()}  # fmt: skip
     for name, values in axes.items():
         if len({str(each) for each in values}) != len(values) or not values:
             raise ValueError(f"{name!r} needs different values to try, such as {name}=1,2,4")
     return axes
 
 
-def _dotted(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+def dotted(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """{world: {paraphrases: [...]}} is {world.paraphrases: [...]}."""
     found: dict[str, Any] = {}
     for name, value in values.items():
-        found |= _dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
+        found |= dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
     return found

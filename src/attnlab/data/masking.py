@@ -10,22 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attnlab.data.batching import pad
-from attnlab.data.wordpiece import WordPiece
+from attnlab.data.wordpiece import Encoded, WordPiece
 from attnlab.errors import UserError
 from attnlab.objectives import IGNORE
+
+
+class Pieces(Protocol):
+    """What masking asks of a tokenizer: WordPiece has it, and whatever else is made to look alike."""
+
+    mask_id: int
+    pad_id: int
+    special_ids: frozenset[int]
+
+    @property
+    def inside(self) -> Sequence[bool]:
+        """For every id, whether the piece goes on with the word before it."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def encode(self, text: str, pair: str | None = None, longest: int | None = None, /) -> Encoded: ...
 
 
 @dataclass(frozen=True)
 class Masking:
     """How pieces are hidden."""
 
-    tokenizer: WordPiece
+    tokenizer: Pieces
     share: float = 0.15
     """Of the pieces that are not special; rounded, and at least one a text."""
     masked: float = 0.8
@@ -91,14 +109,12 @@ class Masking:
         return [id_ for id_ in range(len(self.tokenizer)) if id_ not in self.tokenizer.special_ids]
 
 
-class MaskedExamples:
-    """Texts without labels, each masked anew every epoch."""
+class MaskedRows:
+    """Rows of pieces, [CLS] and [SEP] among them, each masked anew every epoch."""
 
-    def __init__(self, texts: Sequence[str], masking: Masking, longest: int) -> None:
-        encoded = [masking.tokenizer.encode(text, longest=longest) for text in texts]
-        self.cut = sum(row.cut for row in encoded)
-        self.rows, self.masking = [row.input_ids for row in encoded], masking
-        self.lengths = [len(row) for row in self.rows]
+    def __init__(self, rows: Sequence[list[int]], masking: Masking) -> None:
+        self.rows, self.masking = rows, masking
+        self.lengths = [len(row) for row in rows]
 
     def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
         drawn = [self.masking(self.rows[index], index, epoch) for index in indices]
@@ -109,3 +125,20 @@ class MaskedExamples:
             "attention_mask": (torch.arange(input_ids.shape[1]) < lengths[:, None]).long(),
             "labels": pad([asked for _, asked in drawn], IGNORE),
         }
+
+
+class MaskedExamples(MaskedRows):
+    """Texts without labels, a row each: what is longer is cut."""
+
+    def __init__(self, texts: Sequence[str], masking: Masking, longest: int) -> None:
+        encoded = [masking.tokenizer.encode(text, None, longest) for text in texts]
+        self.cut = sum(row.cut for row in encoded)
+        super().__init__([row.input_ids for row in encoded], masking)
+
+
+def blocks(text: str, tokenizer: WordPiece, longest: int) -> list[list[int]]:
+    """All of a text, as rows of [CLS], at most `longest` - 2 pieces, [SEP]."""
+    ids, room = tokenizer.piece_ids(text), longest - 2
+    if room < 1:
+        raise UserError(f"blocks of {longest} pieces leave no room for text beside [CLS] and [SEP]: give 3 or more.")
+    return [[tokenizer.cls_id, *ids[at : at + room], tokenizer.sep_id] for at in range(0, len(ids), room)]

@@ -22,6 +22,7 @@ from attnlab.data.batching import Batches, BatchPlan, Examples
 from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
+from attnlab.machine.peak import peak, start_peak
 from attnlab.objectives import Objective
 from attnlab.runs import RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.training import setup
@@ -50,11 +51,18 @@ class Parts:
     files: dict[str, str] = field(default_factory=dict)  # to lie in the run folder, by name
     facts: dict[str, Any] = field(default_factory=dict)  # about the data, for the record
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
+    callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
+    whole: nn.Module | None = None  # what `model` is a part of, if the rest need not be trained with
+
+    def sizes(self) -> dict[str, int]:
+        """How many parameters there are in all, and how many learn."""
+        return {"parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
+                "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad)}  # fmt: skip
 
 
 class Job(Protocol):
     kind: str
-    config: JobConfig
+    config: Any
 
     def build(self, device: str) -> Parts:
         """Read the data and make the model, or say in one sentence what is wrong."""
@@ -77,6 +85,7 @@ class RunOptions:
 
 def run_job(job: Job, options: RunOptions) -> Path | None:
     """Train; returns the run folder, or None after a dry run."""
+    start_peak()
     with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
         prepared = _prepare(job)
     if options.dry_run:
@@ -129,8 +138,7 @@ class Prepared:
         """What --dry-run prints."""
         import yaml
 
-        total = sum(p.numel() for p in self.parts.model.parameters())
-        learning = sum(p.numel() for p in self.parts.model.parameters() if p.requires_grad)
+        total, learning = self.parts.sizes().values()
         cost = self.cost()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
@@ -188,17 +196,10 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
-    sizes = _sizes(prepared.parts.model)
-    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **sizes)
+    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **prepared.parts.sizes())
     for change in prepared.changes:
         run.note_change(change)
     return run
-
-
-def _sizes(model: nn.Module) -> dict[str, int]:
-    parameters = list(model.parameters())
-    return {"parameters": sum(p.numel() for p in parameters),
-            "learning_parameters": sum(p.numel() for p in parameters if p.requires_grad)}  # fmt: skip
 
 
 def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) -> None:
@@ -220,7 +221,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
 
     config, parts = prepared.config, prepared.parts
     every = config.training.log_every
-    callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind)]
+    callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *parts.callbacks]
     if TensorBoard.installed():
         callbacks.append(TensorBoard(run.path / "tensorboard", every))
     callbacks += options.callbacks
@@ -237,7 +238,8 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
     with console.working("reporting ..."):
         results = parts.finish(run, state) if parts.finish else {}
     padding = 1 - state.tokens / max(1, state.positions)
-    run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4))
+    run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4),
+                      peak_memory=peak(config.machine.device))  # fmt: skip
     run.set_status("finished", "stopped early" if state.stopped_early else "")
     write_run_page(run.path)
 

@@ -13,6 +13,7 @@ from attnlab.config.axes import parse_axes
 from attnlab.config.recipe import Key
 from attnlab.errors import RunFailed, UserError, unknown
 from attnlab.jobs.kinds import KINDS, config_of
+from attnlab.machine.peak import is_out_of_memory
 
 
 def comparable() -> list[str]:
@@ -73,5 +74,7 @@ def folder_name(label: str, taken: Collection[str]) -> str:
 
 def reason_of(failure: Exception) -> str:
     """Why one run could not be made, for the row it has in a table."""
+    if is_out_of_memory(failure):
+        return "it ran out of memory: take a smaller batch, shorter texts or a smaller model."
     told = isinstance(failure, UserError | RunFailed)
     return str(failure) if told else f"{type(failure).__name__}: {failure}"

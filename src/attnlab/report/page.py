@@ -50,7 +50,8 @@ class Passage:
     printed: str = ""
 
 
-def write_page(path: Path, title: str, lead: str, passages: list[Passage]) -> None:
+def write_page(path: Path, title: str, lead: str, passages: list[Passage], warning: str = "") -> None:
+    """`warning`: what a reader must know before anything else."""
     environment = Environment(
         loader=PackageLoader("attnlab.report"),
         autoescape=select_autoescape(),
@@ -58,4 +59,4 @@ def write_page(path: Path, title: str, lead: str, passages: list[Passage]) -> No
         lstrip_blocks=True,
     )
     page = environment.get_template("page.html")
-    write_text(path, page.render(title=title, lead=lead, passages=passages, version=__version__))
+    write_text(path, page.render(title=title, lead=lead, warning=warning, passages=passages, version=__version__))

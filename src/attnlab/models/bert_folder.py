@@ -1,0 +1,52 @@
+"""Where a BERT lies: a folder, a run of the lab, or a name that is looked for under ATTNLAB_MODELS."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+from attnlab.errors import UserError
+
+VARIABLE = "ATTNLAB_MODELS"
+SHAPE = re.compile(r"(\d+)L[_-](\d+)[DH]|L-(\d+)_H-(\d+)", re.IGNORECASE)  # 4L_312D, L-2_H-128
+
+
+def find_bert(name: str | Path) -> Path:
+    """The folder that `name` means. Another model is never put in its place."""
+    given = Path(name).expanduser()
+    if given.is_dir():
+        return given / "model" if (given / "run.json").is_file() else given
+    if name == "minilm":
+        from attnlab.models.encoder import model_folder
+
+        return model_folder("minilm")
+    root = os.environ.get(VARIABLE)
+    last = given.name
+    for candidate in (Path(root) / last, Path(root) / last.lower()) if root else ():
+        if (candidate / "config.json").is_file():
+            return candidate
+    place = f"under {root}" if root else f"({VARIABLE}, where models may lie, is not set)"
+    raise UserError(
+        f"{name} is no folder here, and not found {place}: fetch it where there is a network "
+        f"('hf download {name} --local-dir {last}') and give that folder{_alike(str(name), root)}."
+    )
+
+
+def _alike(name: str, root: str | None) -> str:
+    """Folders of the shape that the name tells: other weights, so they are named and not taken."""
+    wanted = SHAPE.search(name)
+    if wanted is None or root is None:
+        return ""
+    shape = tuple(int(number) for number in wanted.groups() if number)
+    found = [str(folder.parent) for folder in sorted(Path(root).glob("*/config.json")) if _shape(folder) == shape]
+    return f" (of the same shape, but other weights: {', '.join(found)})" if found else ""
+
+
+def _shape(config: Path) -> tuple[int, int] | None:
+    try:
+        found = json.loads(config.read_text(encoding="utf-8"))
+        return found["num_hidden_layers"], found["hidden_size"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
