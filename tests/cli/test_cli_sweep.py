@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import signal
@@ -114,3 +115,19 @@ def test_a_folder_of_another_kind_is_no_sweep(
         (tmp_path / "config.yaml").write_text("sweep: {job: finetune, vary: {optimizer.lr: [1, 2]}}\n")
         assert run(monkeypatch, *words) == 2
         assert sentence in capsys.readouterr().err
+
+
+def test_what_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = importlib.util.find_spec
+    vary = ["sweep", "--job", "finetune", "--vary", "lr=1,2", "--run", tmp_path / "never"]
+    for missing, words, extra in (
+        ("psycopg", ["--store", "postgresql://me@here/db"], "attnlab[postgres]"),
+        ("optuna", [], "attnlab[search]"),
+    ):
+        monkeypatch.setattr(
+            importlib.util, "find_spec", lambda name, gone=missing: None if name == gone else real(name)
+        )
+        assert run(monkeypatch, *vary, *words) == 2
+        assert extra in capsys.readouterr().err and not (tmp_path / "never").exists()

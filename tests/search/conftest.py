@@ -28,6 +28,7 @@ class HillSection(Section):
     x: float = option(0.0, "Where on the hill; best at 1 on dev, at 3 on test; 13 fails.")
     y: int = option(0, "Another coordinate.", ge=0)
     shape: Literal["flat", "steep"] = option("flat", "Of the hill.")
+    gate: bool = option(False, "Wait in every run until the sweep's folder has a file 'open'.")
     nap: float = option(0.0, "Seconds a run takes.", ge=0)
 
 
@@ -60,6 +61,8 @@ class ToyJob:
         try:
             _note(run.path, "begun")
             time.sleep(hill.nap)
+            while hill.gate and not (run.path.parents[2] / "open").exists():
+                time.sleep(0.02)
             if hill.x == 13 and not (run.path.parents[2] / "mended").exists():
                 run.set_status("failed", "unlucky")
                 raise RunFailed("13 is unlucky")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import multiprocessing
 import os
 import random
@@ -10,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,28 +30,31 @@ PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """A server of its own on the loopback, in a temporary folder."""
     pytest.importorskip("psycopg")
     if not SERVER:
         pytest.skip("PostgreSQL's server is not installed: apt-get install postgresql")
-    folder, tools = tmp_path_factory.mktemp("postgres"), SERVER[-1].parent
-    user = "postgres" if os.geteuid() == 0 else getpass.getuser()
-    as_user = ["runuser", "-u", user, "--"] if os.geteuid() == 0 else []  # the server refuses to run as root
-    for parent in [folder, *folder.parents]:
-        if parent.owner() == getpass.getuser() and str(parent) not in ("/", "/tmp"):
-            parent.chmod(0o711)
-    data = folder / "data"
-    data.mkdir()
-    shutil.chown(data, user)
-    port = random.randint(20000, 60000)
-    run = {"check": True, "capture_output": True, "cwd": "/"}
-    subprocess.run([*as_user, tools / "initdb", "-D", data, "-U", "lab", "-A", "trust", "-N"], **run)  # type: ignore[call-overload]
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={data} -c fsync=off"
-    subprocess.run([*as_user, tools / "pg_ctl", "-D", data, "-w", "-l", data / "log", "-o", options, "start"],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")  # fmt: skip
-    yield f"postgresql://lab@127.0.0.1:{port}/postgres"
-    subprocess.run([*as_user, tools / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)  # type: ignore[call-overload]
+    root = os.geteuid() == 0
+    as_user = ["runuser", "-u", "postgres", "--"] if root else []  # the server refuses to run as root
+
+    def call(tool: str, *words: str) -> None:
+        command = [*as_user, str(SERVER[-1].with_name(tool)), "-D", f"{folder}/data", *words]
+        with open(f"{folder}/{tool}.txt", "w+") as said:  # a pipe would stay open in the server
+            done = subprocess.run(command, stdout=said, stderr=said, cwd=folder)
+            assert done.returncode == 0, Path(said.name).read_text()
+
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        if root:
+            shutil.chown(folder, "postgres")
+        port = random.Random().randint(20000, 60000)
+        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
+        call("initdb", "-U", "lab", "-A", "trust", "-N", "--no-locale")
+        call("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
+        try:
+            yield f"postgresql://lab@127.0.0.1:{port}/postgres"
+        finally:
+            call("pg_ctl", "-m", "immediate", "stop")
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
@@ -69,21 +72,15 @@ def lines(path: Path, what: str) -> dict[str, list[int]]:
             for file in path.glob(f"trials/*/*/{what}.txt")}  # fmt: skip
 
 
-def sweep_and_kill(config: Any, path: Path) -> int:
-    """Two workers on a grid; the one that started the sweep is killed within a run. Returns its process id."""
+def two_at_work(config: Any, path: Path) -> tuple[Any, Any]:
+    """Two processes, each within a run it cannot leave before the gate is opened."""
     first = FORK.Process(target=run_sweep, args=(config, path))
     first.start()
     wait_for(lambda: (path / "run.json").is_file() and read_record(path).get("study"))
     second = FORK.Process(target=join_sweep, args=(path,))
     second.start()
-    wait_for(lambda: len(lines(path, "begun")) > 2)
-    wait_for(lambda: any(first.pid in pids and name not in lines(path, "done")
-                         for name, pids in lines(path, "begun").items()))  # fmt: skip
-    os.kill(first.pid or 0, signal.SIGKILL)
-    first.join()
-    second.join(PATIENCE)
-    assert second.exitcode == 0
-    return first.pid or 0
+    wait_for(lambda: {first.pid, second.pid} == {pid for pids in lines(path, "begun").values() for pid in pids})
+    return first, second
 
 
 @pytest.mark.parametrize("kind", ["journal", "sqlite", "postgres"])
@@ -93,42 +90,43 @@ def test_a_killed_workers_cell_goes_back_and_no_cell_is_done_twice(
     address = {"journal": "journal", "sqlite": f"sqlite:///{tmp_path / 'store.db'}"}.get(kind)
     address = address or request.getfixturevalue("postgres")
     path = tmp_path / "sweep"
-    killed = sweep_and_kill(toy(vary="x=0,1,2,3,4,5,6,7", hill={"nap": 0.25}, store=address), path)
+    first, second = two_at_work(toy(vary="x=0,1,2,3,4,5", hill={"gate": True}, store=address), path)
+    os.kill(first.pid, signal.SIGKILL)
+    first.join()
+    (path / "open").touch()
+    second.join(PATIENCE)
+    assert second.exitcode == 0
     done, begun = lines(path, "done"), lines(path, "begun")
-    assert len(done) == 8 and all(len(pids) == 1 for pids in done.values())
+    assert len(done) == 6 and all(len(pids) == 1 for pids in done.values())
     cut = [name for name, pids in begun.items() if len(pids) > 1]
-    assert len(cut) == 1 and begun[cut[0]][0] == killed and done[cut[0]] == [begun[cut[0]][1]]
+    assert len(cut) == 1 and begun[cut[0]] == [first.pid, second.pid]
     results, _ = found_by(path)
-    assert [row.state for row in results.rows] == ["finished"] * 8 and len({row.number for row in results.rows}) == 8
+    assert [row.state for row in results.rows] == ["finished"] * 6 and len({row.number for row in results.rows}) == 6
     assert read_status(path)["state"] == "finished", "the worker that was left writes the report"
     assert (path / "report.html").is_file()
 
 
 def test_two_workers_share_a_grid_and_both_work(toy: Toy, tmp_path: Path) -> None:
     path = tmp_path / "sweep"
-    first = FORK.Process(target=run_sweep, args=(toy(vary="x=0,1,2,3,4,5", hill={"nap": 0.3}), path))
-    first.start()
-    wait_for(lambda: (path / "run.json").is_file() and read_record(path).get("study"))
+    first, second = two_at_work(toy(vary="x=0,1,2,3", hill={"gate": True}), path)
     with pytest.raises(UserError, match="--worker"):
         resume_sweep(path, saved_sweep(path))
-    join_sweep(path)
-    first.join(PATIENCE)
-    begun = lines(path, "begun")
-    assert sorted(map(len, begun.values())) == [1] * 6
-    assert {pid for pids in begun.values() for pid in pids} == {os.getpid(), first.pid}
+    (path / "open").touch()
+    for process in (first, second):
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert sorted(map(len, lines(path, "begun").values())) == [1] * 4
     assert read_status(path)["state"] == "finished"
 
 
 def test_workers_draw_different_settings(toy: Toy, tmp_path: Path) -> None:
     path = tmp_path / "sweep"
-    config = toy(vary="x=0..100", search="random", trials=8, hill={"nap": 0.2})
-    first = FORK.Process(target=run_sweep, args=(config, path))
-    first.start()
-    wait_for(lambda: (path / "run.json").is_file() and read_record(path).get("study"))
-    join_sweep(path)
-    first.join(PATIENCE)
+    workers = two_at_work(toy(vary="x=0..100", search="random", trials=5, hill={"gate": True}), path)
+    (path / "open").touch()
+    for process in workers:
+        process.join(PATIENCE)
     results, _ = found_by(path)
-    assert len({row.settings["hill.x"] for row in results.rows}) == 8
+    assert len({row.settings["hill.x"] for row in results.rows}) == len(results.rows) == 5
 
 
 def test_a_trial_is_abandoned_when_its_lock_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
