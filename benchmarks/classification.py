@@ -85,7 +85,7 @@ class Bench:
     def config(self, seed: int, epochs: int, method: str = "full", examples: int | None = None) -> ClassifyConfig:
         args = self.args
         config: ClassifyConfig = check(ClassifyConfig, {
-            "data": {"task": args.task, "max_tokens": args.max_tokens, "examples": examples},
+            "data": {"task": args.task, "max_tokens": args.max_tokens, "examples": examples, "hold_out": False},
             "model": {"name": args.model},
             "tuning": {"method": method},
             "optimizer": {"lr": args.lr, "weight_decay": 0.01, "beta2": 0.999},

@@ -22,7 +22,7 @@ LINE_BREAK = "setminus"  # what the backslash at the end of a line became in one
 EPSILON = 1e-8
 NO_MEANING = {  # accepted, because commands of this family have them; why they change nothing here
     "do_lower_case": "the model's own tokenizer knows",
-    "cache_dir": "nothing is fetched",
+    "cache_dir": "what is fetched lies where HF_HOME says",
     "overwrite_cache": "texts are cut into pieces anew each time, which takes seconds",
     "mlm": "masked words are what classifier_mlm.py is for",
     "eval_data_file": "the model is chosen by the labelled dev set",
@@ -75,7 +75,7 @@ def _parser(script: str, joint: bool) -> Parser:
     parser = Parser(prog=f"python {script}", allow_abbrev=False)
     add = parser.add_argument
     for name, help in (
-        ("model_name_or_path", "a BERT's folder, or its name: looked for under ATTNLAB_MODELS"),
+        ("model_name_or_path", "a BERT's folder, or its name: looked for in ATTNLAB_MODELS, then on the hub"),
         ("data_dir", "the folder with train.csv, valid.csv and test.csv"),
         ("output_dir", "where the best model, eval_results.txt and the run go"),
     ):

@@ -28,17 +28,18 @@ from attnlab.config import BatchSection, MachineSection, OptimizerSection, Sched
 from attnlab.data.batching import Batches, BatchPlan, Examples
 from attnlab.data.wordpiece import WordPiece
 from attnlab.errors import UserError
+from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import JobConfig
 from attnlab.jobs.course import KIND, clear_unborn, kept, train_or_go_on
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import load_best
+from attnlab.machine.device import resolve_device
 from attnlab.models.bert_config import BertConfig
 from attnlab.models.bert_folder import find_bert
 from attnlab.objectives import Objective
+from attnlab.pretrained.source import fingerprint
 from attnlab.runs import RunFolder, is_run, read_record, read_status, series
 from attnlab.runs.files import sha256, write_text
 from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.setup import resolve_device
 from attnlab.training.snapshot import TrainState, random_untouched, seed_everything
 from data_utils import Features, load_and_cache_examples, processors, read_reviews
 
@@ -139,9 +140,8 @@ class Training:
         self.work, self.data, self.objective = work, data, objective
         self.config = settings(args, len(data.lengths))
         reviews = read_reviews(Path(args.data_dir))
-        weights = next(file for file in sorted(work.folder.iterdir()) if file.suffix in (".safetensors", ".bin"))
         self.facts = {
-            "model": work.name, "start": str(work.folder.resolve()), "start_sha256": sha256(weights),
+            "model": work.name, "start": str(work.folder.resolve()), "start_sha256": fingerprint(work.folder),
             "examples": {split: len(examples) for split, examples in work.sets.items()},
             "classes": list(reviews.classes), "max_seq_length": args.max_seq_length,
             **{f"{split}_sha256": sha256(path) for split, path in reviews.files.items()}, **facts,

@@ -195,14 +195,17 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "--context 41 is more than the 40 positions",
     ),
     "vocabulary": ({"masking": {"start": "FOLDER", "vocabulary": 100}}, "--vocabulary is for a new BERT"),
-    "start": ({"masking": {"start": "no/such-bert"}}, "the model .no/such-bert. is not here"),
+    "start": ({"masking": {"start": "no/such-bert"}}, "the model 'no/such-bert' is not here"),
     "attention": ({"model": {"attention": "nonsense"}}, "unknown attention 'nonsense'"),
     "small": ({"masking": {"vocabulary": 20}}, "is too small"),
 }
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_means_nothing_for_a_bert_is_refused(corpus: Path, folder: Path, case: str) -> None:
+def test_what_means_nothing_for_a_bert_is_refused(
+    corpus: Path, folder: Path, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     changes, sentence = WRONG[case]
     if changes.get("masking", {}).get("start") == "FOLDER":
         changes = changes | {"masking": changes["masking"] | {"start": str(folder)}}

@@ -18,15 +18,15 @@ from attnlab.data.corpus import keep_aside
 from attnlab.data.masking import MaskedRows, Masking, blocks
 from attnlab.data.wordpiece import WordPiece
 from attnlab.errors import UserError
+from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import PretrainConfig
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import load_best
 from attnlab.models.bert_config import BertConfig
 from attnlab.models.bert_folder import find_bert
 from attnlab.models.bert_heads import BertForMaskedLanguageModel
 from attnlab.objectives import IGNORE, MaskedWords
+from attnlab.pretrained.source import fingerprint
 from attnlab.runs import RunFolder
-from attnlab.runs.files import sha256
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.snapshot import TrainState
 
@@ -106,8 +106,7 @@ class MaskedPretraining:
         if section.context > has.context:
             raise UserError(f"--context {section.context} is more than the {has.context} positions of {folder}.")
         config.masking.start = str(folder)
-        weights = next(file for file in sorted(folder.iterdir()) if file.suffix in (".safetensors", ".bin"))
-        facts |= {"start": str(folder), "start_sha256": sha256(weights)}
+        facts |= {"start": str(folder), "start_sha256": fingerprint(folder)}
         return model, tokenizer
 
     def _changes(self) -> dict[str, Any]:
