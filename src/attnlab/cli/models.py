@@ -14,6 +14,9 @@ from attnlab import console
 app = typer.Typer(help="Pretrained models: list names, look into one, get one as a folder.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A short name, a hub id (owner/name) or a folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+COLUMNS = ("name", "family", "layers", "width", "parameters", "download", "here", "hub id", "good for")
+BRIEF = ("name", "family", "parameters", "download", "here")
+WIDE = 140  # columns of a terminal that has room for all
 
 
 @app.command("list")
@@ -27,14 +30,18 @@ def list_models(as_json: Json = False) -> None:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("name", "family", "layers", "width", "parameters", "download", "here", "hub id", "good for"):
+    shown = COLUMNS if console.out.width >= WIDE else BRIEF
+    for title in shown:
         right = title in ("layers", "width", "parameters", "download")
         table.add_column(title, justify="right" if right else "left", no_wrap=title != "good for")
     for row in rows:
-        parameters = f"{row['millions']:,.1f}M" if row["millions"] else ""
-        megabytes = f"{row['megabytes']:,} MB" if row["megabytes"] else ""
-        words = (row["name"], row["family"], row["layers"], row["width"], parameters, megabytes, row["where"] or "no",
-                 row["hub"], row["good for"])  # fmt: skip
+        cells = row | {
+            "parameters": f"{row['millions']:,.1f}M" if row["millions"] else "",
+            "download": f"{row['megabytes']:,} MB" if row["megabytes"] else "",
+            "here": row["where"] or "no",
+            "hub id": row["hub"],
+        }
+        words = [cells[title] for title in shown]
         table.add_row(*(Text(str(word or "")) for word in words))
     console.result(table)
     console.say(
