@@ -404,7 +404,8 @@ def test_all_of_it_works_where_neither_transformers_nor_tokenizers_can_be_import
     not (os.environ.get("ATTNLAB_DATA") and os.environ.get("ATTNLAB_MODELS")),
     reason="needs yelp/ in ATTNLAB_DATA and bert-tiny/ in ATTNLAB_MODELS",
 )
-def test_real_reviews_and_real_weights(bert: Load, tmp_path: Path) -> None:
+def test_real_reviews_and_real_weights(bert: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facts, "cores", lambda: 1)
     data, few = Path(os.environ["ATTNLAB_DATA"], "yelp"), tmp_path / "unlabeled.txt"
     few.write_text("\n".join((data / "unlabeled.txt").read_text(encoding="utf-8").split("\n")[:200]), encoding="utf-8")
     words = (
