@@ -24,7 +24,7 @@ def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable
     """Decorate `command(flags, ...)`: it gains every leaf of `config` as an option."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        options = {_parameter_name(key): key for key in leaves(config)}
+        options = {parameter_name(key): key for key in leaves(config)}
         names = [flag_of(key, field) for key, (field, _) in leaves(config).items()]
         assert len(names) == len(set(names)), f"two settings of {config.__name__} share a flag"
 
@@ -46,7 +46,7 @@ def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable
     return decorate
 
 
-def _parameter_name(key: Key) -> str:
+def parameter_name(key: Key) -> str:
     return "__".join(key)
 
 
@@ -60,7 +60,7 @@ def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) ->
     else:
         info = typer.Option(flag, help=help_text, rich_help_panel=section.topic, metavar=_metavar(field))
         annotation = Annotated[str | None, info]
-    return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _default_text(field: FieldInfo, default: Any) -> str:

@@ -23,7 +23,7 @@ from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
 from attnlab.objectives import Objective
-from attnlab.runs import RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import MetricsFile, TensorBoard
@@ -70,7 +70,7 @@ class RunOptions:
     resume: bool = False
     dry_run: bool = False
     label: str | None = None
-    root: Path = Path("runs")
+    root: Path = ROOT
     again: str | None = None  # the command that goes on with it, when it is part of something larger
 
 
