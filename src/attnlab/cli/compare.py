@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab import console
+from attnlab.cli.launching import end, must_exist, refuse
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.compare.config import CompareConfig, comparable, comparison_of
 from attnlab.config import find_setting, leaves, read_recipe
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key, flag_of, load
 from attnlab.errors import UserError, unknown
+from attnlab.launch.commandline import PROGRAM
+from attnlab.launch.config import ArrayLaunchConfig, asked
+from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.runs.folder import ROOT, fresh_path
 
 if TYPE_CHECKING:
     from attnlab.report.page import Table
@@ -36,31 +41,95 @@ Settings = Annotated[
 ]  # fmt: skip
 
 
+OneCell = Annotated[
+    int | None,
+    typer.Option("--cell", metavar="N", help="Run one cell of the comparison in --run: what a job of an array does.",
+                 rich_help_panel="Where it runs"),
+]  # fmt: skip
+Gather = Annotated[
+    bool,
+    typer.Option("--gather", help="Write results and report of what is finished in --run: what the last job does.",
+                 rich_help_panel="Where it runs"),
+]  # fmt: skip
+
+
+@with_flags(ArrayLaunchConfig)
 @with_flags(CompareConfig)
 def compare(
     flags: dict[Key, Any],
+    launching: dict[Key, Any],
     recipe: Recipe = None,
     settings: Settings = None,
     run: Run = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
+    cell: OneCell = None,
+    gather: Gather = False,
 ) -> None:
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
-    from attnlab.compare.results import gather
     from attnlab.compare.run import resume_comparison, run_comparison, saved_comparison
+
+    launch = asked(ArrayLaunchConfig, launching)
+    for option, given in {"--resume": resume, "--cell": cell is not None, "--gather": gather}.items():
+        if given and run is None:
+            raise UserError(f"{option} needs --run: the folder of the comparison to go on with.")
+        if given and overwrite:
+            raise UserError(f"{option} and --overwrite contradict each other: give one of them.")
+    if run is not None and (cell is not None or gather):
+        _part(run, cell)
+        return
+    config = _resumed(saved_comparison(run), recipe, flags, settings or []) if resume and run is not None else None
+    if launch is not None:
+        refuse(overwrite=overwrite)
+        path = run or fresh_path(ROOT, "compare")
+        _hand_over(launch, path, config or _asked(recipe, flags, settings or []), resume)
+        return
+    if config is not None and run is not None:
+        none_at_work(run)
+        path = resume_comparison(run, config)
+    else:
+        config = _asked(recipe, flags, settings or [])
+        path = run_comparison(config, run or fresh_path(ROOT, "compare"), overwrite)
+    _show(path)
+
+
+def _part(path: Path, cell: int | None) -> None:
+    """What one of many processes does."""
+    from attnlab.compare.spread import gather_comparison, run_cell
+
+    if cell is not None:
+        run_cell(path, cell)
+    else:
+        _show(gather_comparison(path))
+
+
+def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool) -> None:
+    """The missing cells as the tasks of an array, then a job that gathers."""
+    from attnlab.compare.spread import forget_comparison, missing_cells, queue_comparison, requeue_comparison
+
+    ready(path)
+    must_exist(config)
+    missing = missing_cells(path, config)
+    if not missing:
+        raise UserError(f"{path}: nothing is missing; 'attnlab compare --run {path} --gather' writes the report again.")
+    (requeue_comparison if resume else queue_comparison)(path, config)
+    command = [*PROGRAM, "compare", f"--run={path}"]
+    commands = [[*command, f"--cell={number}"] for number, _ in missing]
+    runs = [str(cell.path(Path())) for _, cell in missing]
+    try:
+        submission = submit_array(launch, "compare", path, commands, runs, [*command, "--gather"])
+    except UserError:
+        forget_comparison(path, resume)
+        raise
+    end(launch, path, submission)
+
+
+def _show(path: Path) -> None:
+    from attnlab.compare.results import gather
+    from attnlab.compare.run import saved_comparison
     from attnlab.compare.subjects import subject_of
     from attnlab.compare.words import verdicts
-    from attnlab.runs import fresh_path
 
-    if resume:
-        if run is None:
-            raise UserError("--resume needs --run: the folder of the comparison to go on with.")
-        if overwrite:
-            raise UserError("--resume and --overwrite contradict each other: give one of them.")
-        path = resume_comparison(run, _resumed(saved_comparison(run), recipe, flags, settings or []))
-    else:
-        asked = _asked(recipe, flags, settings or [])
-        path = run_comparison(asked, run or fresh_path(Path("runs"), "compare"), overwrite)
     results = gather(path, saved_comparison(path))
     subject = subject_of(results.config)
     for table in (subject.table(results, brief=True), subject.cost(results)):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from attnlab.config.sections import Section
 from attnlab.errors import UserError
 
 if TYPE_CHECKING:

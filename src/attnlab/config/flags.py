@@ -64,7 +64,7 @@ def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) ->
 
 
 def _default_text(field: FieldInfo, default: Any) -> str:
-    if default in (None, "", {}) or "(default" in (field.description or ""):
+    if default in (None, "", {}, []) or "(default" in (field.description or ""):
         return ""
     shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
     return f"(default: {shown})"

@@ -24,7 +24,7 @@ def typed(context: typer.Context, without: str) -> list[str]:
     return [*words, str(context.info_name), *_options(context, dropped)]
 
 
-def _options(context: typer.Context, dropped: set[str]) -> Iterator[str]:
+def _options(context: Any, dropped: set[str]) -> Iterator[str]:
     """The parameters that were given, each as it would be typed."""
     for parameter in context.command.params:
         name = str(parameter.name)

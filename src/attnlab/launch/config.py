@@ -49,7 +49,7 @@ class SlurmSection(Section):
     topic: ClassVar[str] = "Slurm"
 
     partition: str | None = option(None, "Partition (default: the cluster's).")
-    time: str = option("1:00:00", "Time limit: minutes, H:M:S or D-H:M:S.")
+    time: str = option("1:00:00", "Time limit, in minutes or as 2:30:00 or 1-12:00:00.")
     gpus: int | None = option(None, "GPUs.", ge=0)
     nodes: int = option(1, "Nodes.", ge=1)
     memory: float | None = option(None, "Memory, in GiB.", gt=0)

@@ -12,6 +12,7 @@ from attnlab.errors import RunFailed
 from attnlab.launch.queue import Queued, queue
 from attnlab.launch.records import Submission, exit_code
 from attnlab.launch.slurm import log_of
+from attnlab.launch.standing import state
 
 FIRST, LONGEST = 1.0, 20.0  # seconds between two questions to Slurm: often at first, then seldom
 CANCELLED = 143
@@ -30,7 +31,7 @@ def follow(folder: Path, submission: Submission) -> int:
             if time.monotonic() - asked > pause:
                 known = queue()
                 asked, pause = time.monotonic(), min(LONGEST, 1.5 * pause)
-                said = _standing(submission, known, folder)
+                said = _standing(folder, submission, known)
                 if said != shown:
                     console.say(said)
                     shown, pause = said, FIRST
@@ -62,32 +63,15 @@ class _Log:
         sys.stdout.flush()
 
 
-def _standing(submission: Submission, known: dict[str, Queued], folder: Path) -> str:
+def _standing(folder: Path, submission: Submission, known: dict[str, Queued]) -> str:
     """How it stands, in a line."""
     if submission.gather is None:
         job = known.get(submission.last)
-        return f"job {submission.last}: {told(job)}"
-    states = Counter(words(known.get(job), exit_code(folder, job)) for job in submission.jobs)
-    return f"{len(submission.jobs)} runs: {', '.join(f'{count} {state}' for state, count in sorted(states.items()))}"
-
-
-def told(job: Queued | None) -> str:
-    if job is None:
-        return "Slurm does not know it any more"
-    why = f" ({job.reason})" if job.state == "PENDING" and job.reason != "None" else ""
-    where = f" on {job.node}" if job.state == "RUNNING" else ""
-    return f"{words(job, None)}{where}{why}"
-
-
-def words(job: Queued | None, code: int | None) -> str:
-    """A job's state as the lab calls it."""
-    if job is not None and not job.ended:
-        return {"PENDING": "queued", "RUNNING": "running"}.get(job.state, job.state.lower())
-    if code is not None:
-        return "finished" if code == 0 else "cancelled" if job and job.state == "CANCELLED" else "failed"
-    if job is None:
-        return "gone"
-    return {"COMPLETED": "finished"}.get(job.state, job.state.lower())
+        why = f" ({job.reason})" if job and job.state == "PENDING" and job.reason != "None" else ""
+        where = f" on {job.node}" if job and job.state == "RUNNING" else ""
+        return f"job {submission.last}: {state(job, None)}{where}{why}"
+    states = Counter(state(known.get(job), exit_code(folder, job)) for job in submission.jobs)
+    return f"{len(submission.jobs)} runs: {', '.join(f'{count} {name}' for name, count in sorted(states.items()))}"
 
 
 def _end(folder: Path, submission: Submission, last: Queued | None) -> int:
@@ -100,5 +84,5 @@ def _end(folder: Path, submission: Submission, last: Queued | None) -> int:
     if last is not None and last.state == "CANCELLED":
         console.say(f"job {submission.last} was cancelled")
         return CANCELLED
-    state = last.state if last else "gone from the queue"
-    raise RunFailed(f"job {submission.last} ended without a word ({state}): see 'attnlab jobs log {folder}'.")
+    how = last.state if last else "gone from the queue"
+    raise RunFailed(f"job {submission.last} ended without a word ({how}): see 'attnlab jobs log {folder}'.")

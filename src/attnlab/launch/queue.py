@@ -65,7 +65,7 @@ class Nodes:
     partition: str
     available: str
     time_limit: str
-    nodes: int
+    nodes: str
     state: str
     cpus: str
     memory_mib: str
@@ -76,5 +76,4 @@ class Nodes:
 def partitions() -> list[Nodes]:
     """What sinfo knows."""
     lines = ask("sinfo", "--noheader", "--format=%R|%a|%l|%D|%T|%c|%m|%G|%N").splitlines()
-    rows = [line.strip().split("|") for line in lines if line.strip()]
-    return [Nodes(*row[:3], int(row[3]), *row[4:]) for row in rows]
+    return [Nodes(*line.strip().split("|")) for line in lines if line.strip()]

@@ -1,8 +1,8 @@
 """Which jobs belong to which run: written down at submission, in the run's folder and in an index of the runs.
 
-    RUN/slurm/job.json     every submission of this run, the last one last
-    RUN/slurm/JOB_exit     the exit code of a job that has ended by itself
-    runs/jobs.txt          the run folders that were handed to a cluster, one a line
+RUN/slurm/job.json     every submission of this run, the last one last
+RUN/slurm/JOB_exit     the exit code of a job that has ended by itself
+runs/jobs.txt          the run folders that were handed to a cluster, one a line
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def submit(
 
 
 def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None) -> dict[str, Any]:
-    more = {line[2:].partition("=")[0]: line.partition("=")[2] or True for line in slurm.sbatch}
+    more: dict[str, Any] = {line[2:].partition("=")[0]: line.partition("=")[2] or True for line in slurm.sbatch}
     asked = {
         "job_name": f"attnlab-{name}", "partition": slurm.partition, "time": slurm.minutes, "nodes": slurm.nodes,
         "gpus_per_node": slurm.gpus, "cpus_per_task": slurm.cpus, "account": slurm.account, "qos": slurm.qos,

@@ -12,9 +12,9 @@ from typing import Any
 from attnlab import console
 from attnlab.errors import UserError
 from attnlab.launch.config import LaunchConfig, SlurmSection
-from attnlab.launch.queue import queue
 from attnlab.launch.records import Submission, note, submissions_of
 from attnlab.launch.slurm import PLACE, cancel, must_be_there, submit
+from attnlab.launch.standing import at_work
 from attnlab.runs.folder import ROOT
 
 Command = Sequence[str]
@@ -55,12 +55,15 @@ def submit_array(
 def ready(folder: Path) -> None:
     """One sentence if no job can be handed in for this folder now."""
     must_be_there()
+    none_at_work(folder)
+
+
+def none_at_work(folder: Path) -> None:
+    """One sentence if jobs of an earlier submission are still to be waited for."""
     submissions = submissions_of(folder)
-    if submissions:
-        known = queue()
-        for job in submissions[-1].all:
-            if job in known and not known[job].ended:
-                raise UserError(f"{folder}: job {job} is still at it ('attnlab jobs'): wait, or cancel it first.")
+    going = at_work(submissions[-1].all) if submissions else []
+    if going:
+        raise UserError(f"{folder}: job {going[0]} is still at it ('attnlab jobs'): wait, or cancel it first.")
 
 
 class _Attempt:

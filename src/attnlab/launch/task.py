@@ -70,10 +70,11 @@ class Task:
         return DelayedSubmission(replace(self, _child=None))
 
     def _run(self) -> int:
-        begun = self.folder is not None and is_run(self.folder)
-        if begun and read_status(self.folder)["state"] == "finished":
-            return 0
-        command = self.again if begun else self.begin
+        command = self.begin
+        if self.folder is not None and is_run(self.folder):
+            if read_status(self.folder)["state"] == "finished":
+                return 0
+            command = self.again
         signal.pthread_sigmask(signal.SIG_BLOCK, {WARNING})  # for the child and its children: they would die of it
         child = subprocess.Popen(command, cwd=self.cwd)
         self._child = child.pid
