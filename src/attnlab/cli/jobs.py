@@ -42,13 +42,13 @@ def _table(found: list[Any]) -> Any:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("job", "state", "run", "step", "metric", "submitted", "remark"):
-        cut = "ellipsis" if column == "remark" else "fold"
-        table.add_column(column, no_wrap=True, overflow=cut, justify="right" if column == "step" else "left")
+        table.add_column(column, no_wrap=column in ("job", "run"), justify="right" if column == "step" else "left")
     for job in found:
         state = Text(job.state, style=COLOURS.get(job.state, ""))
         step = f"{job.step:,}/{job.steps:,}" if job.steps else ""
         metric = f"{job.metric} {job.value:.4g}" if job.metric else ""
-        table.add_row(job.job, state, str(job.run), step, metric, job.submitted[:16].replace("T", " "), job.remark)
+        remark = job.remark if len(job.remark) < 60 else f"{job.remark[:57]}..."
+        table.add_row(job.job, state, str(job.run), step, metric, job.submitted[:16].replace("T", " "), remark)
     return table
 
 

@@ -69,20 +69,21 @@ def _standing(folder: Path, submission: Submission, known: dict[str, Queued]) ->
         job = known.get(submission.last)
         why = f" ({job.reason})" if job and job.state == "PENDING" and job.reason != "None" else ""
         where = f" on {job.node}" if job and job.state == "RUNNING" else ""
-        return f"job {submission.last}: {state(job, None)}{where}{why}"
-    states = Counter(state(known.get(job), exit_code(folder, job)) for job in submission.jobs)
+        return f"job {submission.last}: {state(job, None, folder)}{where}{why}"
+    states = Counter(state(known.get(job), exit_code(folder, job), folder / run)
+                     for job, run in zip(submission.jobs, submission.runs, strict=True))  # fmt: skip
     return f"{len(submission.jobs)} runs: {', '.join(f'{count} {name}' for name, count in sorted(states.items()))}"
 
 
 def _end(folder: Path, submission: Submission, last: Queued | None) -> int:
     """The last job has ended: with a code of its own, or killed before it could leave one."""
-    for _ in range(20):  # a shared file system may show the file a little later
+    if last is not None and last.state == "CANCELLED":
+        console.say(f"job {submission.last} was cancelled")
+        return CANCELLED
+    for _ in range(50):  # a shared file system may show the file a little later
         code = exit_code(folder, submission.last)
         if code is not None:
             return code
         time.sleep(0.1)
-    if last is not None and last.state == "CANCELLED":
-        console.say(f"job {submission.last} was cancelled")
-        return CANCELLED
     how = last.state if last else "gone from the queue"
     raise RunFailed(f"job {submission.last} ended without a word ({how}): see 'attnlab jobs log {folder}'.")

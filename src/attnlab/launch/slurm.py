@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +46,8 @@ def submit(
     executor = SlurmExecutor(folder / PLACE, max_num_timeout=slurm.restarts)
     executor.update_parameters(**_parameters(slurm, name, at_once or len(tasks), after))
     try:
-        jobs = executor.submit_array(list(tasks)) if len(tasks) > 1 else [executor.submit(tasks[0])]
+        with redirect_stderr(StringIO()):  # where submitit repeats what sbatch says
+            jobs = executor.submit_array(list(tasks)) if len(tasks) > 1 else [executor.submit(tasks[0])]
     except FailedJobError as failure:
         raise UserError(f"Slurm refused the job: {_refusal(str(failure))}") from None
     return [job.job_id for job in jobs]
@@ -65,10 +68,9 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
 
 
 def _refusal(text: str) -> str:
-    """sbatch says what is wrong in one line and that it failed in the next."""
-    lines = [line for line in text.splitlines() if "error: " in line]
-    said = [last_line(line).removeprefix("Batch job submission failed: ") for line in lines]
-    return "; ".join(dict.fromkeys(each.rstrip(".") for each in said)) + "." if said else text.strip()
+    """sbatch says what is wrong in one line and, at times, that it failed in another."""
+    first = next((line for line in text.splitlines() if "error: " in line), text)
+    return last_line(first).removeprefix("Batch job submission failed: ").rstrip(".") + "."
 
 
 def log_of(folder: Path, job: str) -> Path:

@@ -67,19 +67,20 @@ def _of(folder: Path, submission: Submission, known: dict[str, Queued]) -> list[
         remark = _remark(path, here, code)
         gathers = "gathers; " if job == submission.gather else ""
         found.append(Standing(
-            job, state(here, code), path, far.get("step", 0), far.get("steps", 0), far.get("metric", ""),
+            job, state(here, code, path), path, far.get("step", 0), far.get("steps", 0), far.get("metric", ""),
             far.get("value"), submission.submitted, (gathers + remark).strip("; "),
         ))  # fmt: skip
     return found
 
 
-def state(job: Queued | None, code: int | None) -> str:
-    """A job's state as the lab calls it."""
-    if job is not None and (code is None or job.state == "CANCELLED"):
+def state(job: Queued | None, code: int | None, run: Path) -> str:
+    """A job's state as the lab calls it: what Slurm says, else the job itself, else its run."""
+    if job is not None and code is None:
         return STATES.get(job.state, job.state.lower())
-    if code is None:
-        return "gone"
-    return "finished" if code == 0 else "interrupted" if code > 128 else "failed"
+    if code is not None:
+        return "finished" if code == 0 else "interrupted" if code > 128 else "failed"
+    last = read_status(run)["state"] if is_run(run) else "gone"
+    return "gone" if last in ("running", "queued") else str(last)
 
 
 def _remark(path: Path, job: Queued | None, code: int | None) -> str:

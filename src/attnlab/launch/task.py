@@ -6,7 +6,7 @@ SIGUSR2  time is nearly up. submitit's handler calls `checkpoint`: the child is 
          is put back in the queue.
 SIGTERM  the child saves by itself and ends. If Slurm still calls the job running, it was pre-empted and has its time
          of grace: a job that ends by itself would be taken for done, so it is put back in the queue as above.
-         If not, Slurm has decided already: cancelled, or back in the queue.
+         If not, Slurm has decided already, cancelled or back in the queue, and it is not for the job to say which.
 
 A job can also be killed outright and started again by Slurm; whether there is a run to go on with is looked up in the
 folder each time, never remembered.
@@ -48,15 +48,19 @@ class Task:
 
     def __call__(self) -> None:
         job = JobEnvironment().job_id
+        said = self.exits / f"{job}_exit"
+        said.unlink(missing_ok=True)
         try:
             code = self._run()
-            if code in STOPPED and _still_running(job):
-                signal.raise_signal(WARNING)  # submitit's handler: checkpoint, back in the queue, exit
+            if code in STOPPED:
+                if _still_running(job):
+                    signal.raise_signal(WARNING)  # submitit's handler: checkpoint, back in the queue, exit
+                sys.exit(STOPPED[0])
         except UncompletedJobError as reason:  # from that handler, wherever it came in
             console.fail(f"{reason} The run has saved; give it more --time or --restarts and go on with --resume.")
             code = STOPPED[0]
         code = 128 - code if code < 0 else code
-        write_text(self.exits / f"{job}_exit", f"{code}\n")
+        write_text(said, f"{code}\n")
         sys.exit(code)
 
     def checkpoint(self) -> DelayedSubmission:
