@@ -165,7 +165,7 @@ def test_a_comparison_is_one_command_a_cell_and_one_that_gathers(lab: Lab, hande
         (["pretrain", "--launch", "slurm", "--corpus", "none.txt"], "--corpus: "),
         (
             ["pretrain", "--launch", "slurm", "--profile", "none.yaml"],
-            "--profile: none.yaml: there is no such profile.",
+            "--profile: none.yaml: there is no such",
         ),
         (["pretrain", "--launch", "slurm", "--time", "0"], "--time: slurm.time: a job needs at least a minute."),
         (["pretrain", "--launch", "slurm", "--resume", "--run", "none"], "none: there is no such run folder"),
