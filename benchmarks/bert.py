@@ -37,8 +37,8 @@ from attnlab.data.sentiment import load_sentiment
 from attnlab.data.wordpiece import WordPiece
 from attnlab.models.bert import BertModel
 from attnlab.models.bert_heads import BertForCLSMLM, BertForSequenceClassification
-from attnlab.models.encoder import model_folder
 from attnlab.objectives import IGNORE
+from attnlab.pretrained.source import model_folder
 
 Inputs = list[dict[str, Tensor]]
 Side = Callable[[], None]

@@ -30,7 +30,8 @@ from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.corruption import CorpusExamples
 from attnlab.data.sentiment import load_sentiment
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.texts import TextExamples
+from attnlab.data.tasks.labelled import Example
+from attnlab.data.texts import text_examples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.data.world import World, WorldSpec
 from attnlab.machine import facts
@@ -138,12 +139,13 @@ def useful_rate(model: nn.Module, batches: Batches) -> tuple[float, float]:
 
 
 def compare_batching(repeats: int, limit: int, size: int) -> dict[str, float | str]:
-    from attnlab.models.encoder import load_encoder
+    from attnlab.pretrained.load import load_classifier
 
     seed_everything(0)
     texts, source = sentences(limit)
-    model, tokenizer = load_encoder("minilm", 2, 0.1)
-    examples = TextExamples(texts, [0] * len(texts), tokenizer, 128)
+    loaded = load_classifier("minilm", ("negative", "positive"))
+    model = loaded.model
+    examples = text_examples([Example(text, 0) for text in texts], loaded.tokenizer, 128)
     random, sorted_ = (Batches(examples, BatchPlan(examples.lengths, size, by_length=b)) for b in (False, True))
     rates: dict[str, list[float]] = {"random": [], "by length": []}
     padding: dict[str, float] = {}

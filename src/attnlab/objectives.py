@@ -6,10 +6,11 @@ target alike. Joint training is a weighted sum of two objectives, nothing specia
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -51,16 +52,24 @@ class NextToken:
 class Classification:
     """Cross entropy of one label an example; the model takes the batch's other tensors by name.
 
-    It gives back logits (B, classes), or something that has them as `logits`.
+    It gives back logits (B, classes), or something that has them as `logits`. With class weights w the loss is
+    Σ w_y·loss / Σ w_y.
     """
 
+    def __init__(self, class_weights: Sequence[float] | None = None) -> None:
+        self.class_weights = None if class_weights is None else torch.tensor(class_weights)
+
     def weight(self, batch: Batch) -> float:
-        return float(batch.examples)
+        if self.class_weights is None:
+            return float(batch.examples)
+        return float(self.class_weights[batch.inputs["labels"].cpu()].sum())
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         inputs = {name: tensor for name, tensor in batch.inputs.items() if name != "labels"}
         found = model(**inputs)
-        return F.cross_entropy(getattr(found, "logits", found), batch.inputs["labels"])
+        logits = getattr(found, "logits", found)
+        weights = None if self.class_weights is None else self.class_weights.to(logits)
+        return F.cross_entropy(logits, batch.inputs["labels"], weights)
 
 
 class MaskedWords:

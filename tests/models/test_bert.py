@@ -18,8 +18,8 @@ from attnlab.errors import UserError
 from attnlab.models.bert import BertModel
 from attnlab.models.bert_config import BertConfig
 from attnlab.models.bert_heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
-from attnlab.models.encoder import model_folder
 from attnlab.objectives import IGNORE, Classification, Joint, MaskedWords
+from attnlab.pretrained.source import model_folder
 from attnlab.training.callbacks import JointProgress, Outlook, StepReport
 from attnlab.training.snapshot import TrainState
 

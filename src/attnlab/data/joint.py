@@ -11,11 +11,33 @@ from torch import Tensor
 
 from attnlab.data.batching import pad
 from attnlab.data.masking import MaskedExamples
-from attnlab.data.wordpiece import WordPiece
+from attnlab.data.wordpiece import Encoded, WordPiece
 
 
-class LabelledExamples:
-    """One example a text, or a pair of texts: pieces, attention mask, segments if there are pairs, label."""
+class EncodedExamples:
+    """One example a text, or a pair of texts: tokens, attention mask, segments if there are pairs, label."""
+
+    def __init__(self, rows: Sequence[Encoded], labels: Sequence[int], pad_id: int, segments: bool) -> None:
+        self.rows, self.labels, self.pad_id, self.segments = rows, list(labels), pad_id, segments
+        self.cut = sum(row.cut for row in rows)
+        self.lengths = [len(row.input_ids) for row in rows]
+
+    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
+        rows = [self.rows[index] for index in indices]
+        input_ids = pad([row.input_ids for row in rows], self.pad_id)  # (B, T)
+        lengths = torch.tensor([self.lengths[index] for index in indices])
+        inputs = {
+            "input_ids": input_ids,
+            "attention_mask": (torch.arange(input_ids.shape[1]) < lengths[:, None]).long(),
+            "labels": torch.tensor([self.labels[index] for index in indices]),
+        }
+        if self.segments:
+            inputs["token_type_ids"] = pad([row.token_type_ids for row in rows], 0)
+        return inputs
+
+
+class LabelledExamples(EncodedExamples):
+    """Texts with labels, cut into pieces by WordPiece."""
 
     def __init__(
         self,
@@ -27,25 +49,10 @@ class LabelledExamples:
         truncation: str = "longest_first",
     ) -> None:
         seconds = pairs if pairs is not None else [None] * len(texts)
-        self.rows = [
+        rows = [
             tokenizer.encode(text, second, longest, truncation) for text, second in zip(texts, seconds, strict=True)
         ]
-        self.cut = sum(row.cut for row in self.rows)
-        self.labels, self.pad_id, self.paired = list(labels), tokenizer.pad_id, pairs is not None
-        self.lengths = [len(row.input_ids) for row in self.rows]
-
-    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
-        rows = [self.rows[index] for index in indices]
-        input_ids = pad([row.input_ids for row in rows], self.pad_id)  # (B, T)
-        lengths = torch.tensor([self.lengths[index] for index in indices])
-        inputs = {
-            "input_ids": input_ids,
-            "attention_mask": (torch.arange(input_ids.shape[1]) < lengths[:, None]).long(),
-            "labels": torch.tensor([self.labels[index] for index in indices]),
-        }
-        if self.paired:
-            inputs["token_type_ids"] = pad([row.token_type_ids for row in rows], 0)
-        return inputs
+        super().__init__(rows, labels, tokenizer.pad_id, pairs is not None)
 
 
 class JointExamples:
@@ -55,7 +62,7 @@ class JointExamples:
     few labelled ones there are; which one goes with a labelled text depends on the seed and the epoch only.
     """
 
-    def __init__(self, labelled: LabelledExamples, masked: MaskedExamples, seed: int) -> None:
+    def __init__(self, labelled: EncodedExamples, masked: MaskedExamples, seed: int) -> None:
         self.labelled, self.masked, self.seed = labelled, masked, seed
         self.lengths = labelled.lengths
 

@@ -10,22 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attnlab.data.batching import pad
-from attnlab.data.wordpiece import WordPiece
+from attnlab.data.wordpiece import Encoded
 from attnlab.errors import UserError
 from attnlab.objectives import IGNORE
+
+
+class Pieces(Protocol):
+    """What masking asks of a tokenizer: WordPiece has it, and whatever else is made to look alike."""
+
+    mask_id: int
+    pad_id: int
+    special_ids: frozenset[int]
+
+    @property
+    def inside(self) -> Sequence[bool]:
+        """For every id, whether the piece goes on with the word before it."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def encode(self, text: str, pair: str | None = None, longest: int | None = None, /) -> Encoded: ...
 
 
 @dataclass(frozen=True)
 class Masking:
     """How pieces are hidden."""
 
-    tokenizer: WordPiece
+    tokenizer: Pieces
     share: float = 0.15
     """Of the pieces that are not special; rounded, and at least one a text."""
     masked: float = 0.8
@@ -95,7 +113,7 @@ class MaskedExamples:
     """Texts without labels, each masked anew every epoch."""
 
     def __init__(self, texts: Sequence[str], masking: Masking, longest: int) -> None:
-        encoded = [masking.tokenizer.encode(text, longest=longest) for text in texts]
+        encoded = [masking.tokenizer.encode(text, None, longest) for text in texts]
         self.cut = sum(row.cut for row in encoded)
         self.rows, self.masking = [row.input_ids for row in encoded], masking
         self.lengths = [len(row) for row in self.rows]

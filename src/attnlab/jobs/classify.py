@@ -1,27 +1,43 @@
-"""Fine-tune a pretrained encoder to classify texts: all of it, or its head alone."""
+"""Tune a pretrained model to classify texts: all of it, its head, or the few weights a method adds."""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attnlab.data.batching import Batches, BatchPlan, Examples
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.texts import FeatureExamples, TextExamples
+from attnlab import console
+from attnlab.data.batching import Examples
+from attnlab.data.joint import EncodedExamples
+from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.texts import FeatureExamples, text_examples
+from attnlab.errors import UserError
+from attnlab.jobs import collapse, joint
 from attnlab.jobs.configs import ClassifyConfig
-from attnlab.jobs.job import Parts
+from attnlab.jobs.job import Parts, RunOptions, run_job
 from attnlab.jobs.knowledge import load_best
-from attnlab.models.encoder import Classifier, HeadOnly, compute_features, load_encoder
-from attnlab.objectives import Classification
-from attnlab.runs import RunFolder
+from attnlab.jobs.labelled_data import read_texts, wanted
+from attnlab.objectives import Classification, Objective
+from attnlab.pretrained.classifier import Classifier, HeadOnly
+from attnlab.pretrained.label_words import LabelWords
+from attnlab.pretrained.load import Loaded, load_classifier
+from attnlab.pretrained.predicting import Part, predict
+from attnlab.pretrained.source import fingerprint
+from attnlab.pretrained.tuning import learning, tune
+from attnlab.runs import RunFolder, fresh_path
+from attnlab.runs.files import write_text
+from attnlab.scoring import Scores
+from attnlab.training.callbacks import Callback, JointProgress
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.snapshot import TrainState
 
-LABELS = ("negative", "positive")
+FEW = 0.2  # of the weights: below, a collapse is rather too slow than too fast a start
 
 
 class ClassifyJob:
@@ -29,73 +45,192 @@ class ClassifyJob:
 
     def __init__(self, config: ClassifyConfig) -> None:
         self.config = config
+        self.tried: list[str] = []
+        """What became of earlier tries at a higher rate."""
+
+    def run(self, options: RunOptions) -> Path | None:
+        """Train; after a collapse, if asked to, again at a lower rate, in the same folder."""
+        options = options if options.path or options.dry_run else replace(
+            options, path=fresh_path(options.root, self.kind))  # fmt: skip
+        while True:
+            try:
+                return run_job(self, options)
+            except collapse.Collapsed as failure:
+                if self.config.watch.on_collapse != "retry" or len(self.tried) == collapse.TRIES:
+                    raise
+                before = self.config.optimizer.lr
+                self.config.optimizer.lr = before * collapse.RATE_CUT
+                self.tried.append(
+                    f"at a learning rate of {before:g} {failure} Started again at {self.config.optimizer.lr:g}."
+                )
+                options = replace(options, overwrite=True, resume=False)
 
     def build(self, device: str) -> Parts:
         config = self.config
-        classifier, tokenizer = load_encoder(config.model.name, len(LABELS), config.model.dropout)
-        texts = {split: self._examples(split, tokenizer) for split in ("train", "dev", "test")}
-        model: nn.Module = classifier
-        data: dict[str, Examples] = dict(texts)
-        facts: dict[str, Any] = {"examples": {split: len(part.labels) for split, part in texts.items()}}
-        if cut := sum(part.cut for part in texts.values()):
-            facts["changes"] = [f"{cut} texts are longer than {config.data.max_tokens} tokens and were cut."]
-        feature_seconds = 0.0
+        everything = read_texts(config.data)
+        data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
+        loaded = load_tuned(config, data.classes)
+        texts = encode_splits(data, loaded, config.data.max_tokens)
+        model: nn.Module = loaded.model
+        examples: dict[str, Examples] = dict(texts)
+        seconds = 0.0
         if config.tuning.method == "head":
             start = time.perf_counter()
-            model = HeadOnly(classifier)
-            classifier.to(device)
-            data = {split: _features(classifier, part, device) for split, part in texts.items()}
-            feature_seconds = time.perf_counter() - start
+            model, examples = frozen_body(loaded.model, texts, device)
+            seconds = time.perf_counter() - start
+        if config.joint.mlm is not None:
+            model = joint.model(config, loaded)
+        labels = {split: torch.tensor(part.labels) for split, part in texts.items()}
+        watch = collapse.CollapseWatch(data.classes, self._cause(model), config.watch.on_collapse)
+        evaluate = self._evaluation(examples, labels, device, watch)
+        metric = Metric(config.watch.choose_by, "lower" if config.watch.choose_by == "loss" else "higher")
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             load_best(model, run.path)
-            cost = {"feature_seconds": feature_seconds} if feature_seconds else {}
-            return cost | {f"{split}_{name}": value for split in ("dev", "test")
-                    for name, value in _evaluate(data[split], device)(model.eval()).items()}  # fmt: skip
+            scores: dict[str, Scores] = {split: Scores(predict(model, examples[split], device), labels[split])
+                      for split in ("dev", "test") if split in examples}  # fmt: skip
+            cost = {"feature_seconds": seconds} if seconds else {}
+            return cost | self._finish(run, data, scores)
 
+        objective: Objective = Classification(data.weights() if config.data.class_weights else None)
+        train, callbacks = examples["train"], list[Callback]([watch])
+        if config.joint.mlm is not None:
+            objective = joint.objective(config.joint, objective)
+            train = joint.examples(config, loaded, texts["train"])
+            callbacks.append(JointProgress(objective))
         return Parts(
-            model, Classification(), data["train"], _evaluate(data["dev"], device),
-            Metric("accuracy", "higher"), facts=facts, finish=finish,
+            model, objective, train, evaluate, metric,
+            facts=self._facts(data, texts, loaded), finish=finish, callbacks=callbacks,
         )  # fmt: skip
 
-    def _examples(self, split: str, tokenizer: Any) -> TextExamples:
-        examples = load_sentiment()[split]
-        if split == "train" and self.config.data.examples:
-            examples = examples[: self.config.data.examples]
-        labels = [LABELS.index(example.label) for example in examples]
-        return TextExamples([example.text for example in examples], labels, tokenizer, self.config.data.max_tokens)
+    def _evaluation(
+        self, examples: Mapping[str, Examples], labels: Mapping[str, Tensor], device: str, watch: collapse.CollapseWatch
+    ) -> Evaluate:
+        """Dev, and accuracy on a part of train with dropout off, so that the two can be compared."""
+        sample = self._train_sample(len(labels["train"]))
+
+        def evaluate(model: nn.Module) -> dict[str, float]:
+            watch.last = scores = Scores(predict(model, examples["dev"], device), labels["dev"])
+            values = scores.summary() | {"largest_share": scores.favourite[1]}
+            if len(sample):
+                said = predict(model, Part(examples["train"], sample), device).argmax(-1)
+                values["train_accuracy"] = float((said == labels["train"][sample]).double().mean())
+            return values
+
+        return evaluate
+
+    def _train_sample(self, count: int) -> list[int]:
+        if self.config.watch.overfit is not None:
+            return []  # dev is train
+        size = min(count, self.config.watch.train_sample)
+        chosen = torch.randperm(count, generator=torch.Generator().manual_seed(0))[:size]
+        return sorted(chosen.tolist())
+
+    def _cause(self, model: nn.Module) -> str:
+        schedule, rate = self.config.schedule, self.config.optimizer.lr
+        warmup = any((schedule.warmup_steps, schedule.warmup_ratio, schedule.warmup_tokens))
+        few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
+        return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
+
+    def _facts(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> dict[str, Any]:
+        longest = min(self.config.data.max_tokens, loaded.longest)
+        changes = [*self.tried, *data.notes, *loaded.notes]
+        if longest < self.config.data.max_tokens:
+            changes.append(f"the model reads at most {longest} tokens, not {self.config.data.max_tokens}.")
+        cut = {split: part.cut for split, part in texts.items()}
+        if total := sum(cut.values()):
+            what = "pairs" if data.paired else "texts"
+            of = sum(len(part.labels) for part in texts.values())
+            changes.append(f"{total:,} of {of:,} {what} are longer than {longest} tokens and were cut"
+                           f"{' in the second text' if data.paired else ''}.")  # fmt: skip
+        return data.facts() | {"cut": cut, "weights": fingerprint(loaded.folder), "changes": changes}
+
+    def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
+        results: dict[str, Any] = {}
+        for split, found in scores.items():
+            results |= {f"{split}_{name}": value for name, value in found.summary().items()}
+            results[f"{split}_baseline"] = found.majority
+            write_text(run.path / f"predictions-{split}.jsonl", prediction_lines(data, split, found))
+        if scores["dev"].collapsed:
+            what = f"{collapse.sentence(scores['dev'], data.classes)}."
+            console.warn(what)
+            run.update_record(collapsed=what)
+        results["collapsed"] = scores["dev"].collapsed
+        if self.config.watch.overfit is not None:
+            results["overfit"] = scores["dev"].accuracy == 1.0
+            console.say(_overfit_sentence(scores["dev"]))
+        return results
+
+    @staticmethod
+    def score_test(run: Path) -> dict[str, float]:
+        """The test scores of a finished run that left its test split alone: for the winner of a search."""
+        from attnlab.jobs.trained import load_trained
+
+        trained = load_trained(run)
+        data = read_texts(trained.config.data)
+        if "test" not in data.splits:
+            raise UserError(f"{run}: {data.name} has no test split.")
+        scores = trained.score(data.splits["test"])
+        return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
 
-def _evaluate(data: Examples, device: str) -> Evaluate:
-    """Accuracy and loss on a whole set."""
-    batches = Batches(data, BatchPlan(data.lengths))
-
-    @torch.no_grad()
-    def evaluate(model: nn.Module) -> dict[str, float]:
-        right = count = loss = 0.0
-        for batch in batches.once():
-            inputs = dict(batch.to(torch.device(device)).inputs)
-            labels = inputs.pop("labels")
-            logits = model(**inputs)
-            right += float((logits.argmax(-1) == labels).sum())
-            loss += float(nn.functional.cross_entropy(logits, labels, reduction="sum"))
-            count += len(labels)
-        return {"accuracy": right / count, "loss": loss / count}
-
-    return evaluate
+def load_tuned(config: ClassifyConfig, classes: Sequence[str]) -> Loaded:
+    """The model that a configuration names, ready to learn as it says."""
+    model, tuning = config.model, config.tuning
+    loaded = load_classifier(model.name, classes, model.pooling, model.head, model.dropout)
+    tune(loaded.model, tuning.method, length=tuning.length, rank=tuning.rank, alpha=tuning.alpha,
+         dropout=tuning.adapter_dropout, layers=tuning.layers)  # fmt: skip
+    return loaded
 
 
-def _features(classifier: Classifier, texts: TextExamples, device: str) -> FeatureExamples:
-    """Every text through the frozen body once, like lengths together, put back in the set's order."""
-    batches = list(Batches(texts, BatchPlan(texts.lengths)).once())
+def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
+    longest = min(max_tokens, loaded.longest)
+    return {split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
+            for split, part in data.splits.items()}  # fmt: skip
 
-    def inputs() -> Iterator[tuple[Tensor, Tensor]]:
-        for batch in batches:
-            moved = batch.to(torch.device(device)).inputs
-            yield moved["tokens"], moved["padding"]
 
-    computed = torch.cat(compute_features(classifier, inputs()))
-    order = [index for batch in batches for index in batch.indices]
-    features = torch.empty_like(computed)
-    features[order] = computed
-    return FeatureExamples(features, texts.labels)
+def frozen_body(
+    model: Classifier | LabelWords, texts: Mapping[str, EncodedExamples], device: str
+) -> tuple[HeadOnly, dict[str, Examples]]:
+    """The head alone, and every text as the vector the frozen body makes of it: computed once, dropout off."""
+    assert isinstance(model, Classifier)  # tuning refuses the head of any other
+    model.to(device)
+    return HeadOnly(model), {
+        split: FeatureExamples(predict(Features(model), part, device), part.labels) for split, part in texts.items()
+    }
+
+
+class Features(nn.Module):
+    """A classifier up to its head, called as the whole is."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, **inputs: Tensor) -> Tensor:
+        return self.classifier.features(**inputs)
+
+
+def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
+    """What was said about each example, a JSON object a line: comparisons and lists of mistakes read it."""
+    probabilities = scores.logits.softmax(-1)
+    lines = []
+    for n, example in enumerate(data.splits[split]):
+        shown = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
+        chosen = int(scores.said[n])
+        lines.append(json.dumps(shown | {
+            "label": data.classes[example.label], "said": data.classes[chosen],
+            "probability": round(float(probabilities[n, chosen]), 6),
+            "of_label": round(float(probabilities[n, example.label]), 6),
+        }, ensure_ascii=False))  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _overfit_sentence(scores: Scores) -> str:
+    right, count = int((scores.said == scores.labels).sum()), len(scores.labels)
+    if right == count:
+        return f"overfit check passed: all {count} examples learned by heart."
+    return (
+        f"overfit check NOT passed: {right} of {count} examples right; a sound set-up learns all of them: look at the "
+        "labels, raise the learning rate or --epochs."
+    )

@@ -26,7 +26,7 @@ from attnlab.objectives import Objective
 from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
-from attnlab.training.callbacks import MetricsFile, TensorBoard
+from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import estimate
@@ -50,11 +50,12 @@ class Parts:
     files: dict[str, str] = field(default_factory=dict)  # to lie in the run folder, by name
     facts: dict[str, Any] = field(default_factory=dict)  # about the data, for the record
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
+    callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
 
 
 class Job(Protocol):
     kind: str
-    config: JobConfig
+    config: Any
 
     def build(self, device: str) -> Parts:
         """Read the data and make the model, or say in one sentence what is wrong."""
@@ -210,7 +211,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
 
     config, parts = prepared.config, prepared.parts
     every = config.training.log_every
-    callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind)]
+    callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *parts.callbacks]
     if TensorBoard.installed():
         callbacks.append(TensorBoard(run.path / "tensorboard", every))
     trainer = Trainer(

@@ -138,13 +138,18 @@ def _write_bytes(path: Path, content: bytes) -> None:
 
 
 def weights_of(model: torch.nn.Module) -> Tensors:
-    """The model's tensors by name; weights that are tied are stored once."""
+    """The model's tensors by name; weights that are tied are stored once.
+
+    A model may say by `given` which weights are those of a base model and stay so: they are loaded from there.
+    """
     seen: set[int] = set()
     kept: Tensors = {}
+    given: frozenset[str] = getattr(model, "given", frozenset())
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            kept[name] = tensor.detach().cpu().contiguous()
+            if name not in given:
+                kept[name] = tensor.detach().cpu().contiguous()
     return kept
 
 

@@ -18,13 +18,17 @@ def load_labelled(
     test: Path | None = None,
     seed: int = 0,
     data_folder: Path | None = None,
+    hold_out: bool = True,
 ) -> Labelled:
-    """What `source` names; columns, classes and further files are for files of one's own."""
+    """What `source` names; columns, classes and further files are for files of one's own.
+
+    `hold_out`: whether a test split is made where none is given.
+    """
     request = request or Request()
     if str(source) in ABOUT:
         if request != Request() or dev or test:
             raise UserError(f"{source} is a task with files and columns of its own: say less, or name a file.")
-        return load_task(str(source), data_folder, seed)
+        return load_task(str(source), data_folder, seed, hold_out)
     path = Path(source)
     if not path.exists():
         close = nearest(str(source), ABOUT)
@@ -32,4 +36,4 @@ def load_labelled(
         raise UserError(f"{source} is neither a task nor a file: {hint}")
     files = find_files(path) if path.is_dir() else {"train": path}
     given = {split: file for split, file in (("dev", dev), ("test", test)) if file is not None}
-    return read_own(files | given, request, seed, name=str(path))
+    return read_own(files | given, request, seed, name=str(path), hold_out=hold_out)

@@ -77,7 +77,7 @@ ABOUT = {SENTIMENT: "is the opinion positive? (comes with the lab)"} | {
 }
 
 
-def load_task(name: str, folder: Path | None = None, seed: int = 0) -> Labelled:
+def load_task(name: str, folder: Path | None = None, seed: int = 0, hold_out: bool = True) -> Labelled:
     """A task by its name, from `folder` or the folder that ATTNLAB_DATA names."""
     if name == SENTIMENT:
         return _sentiment()
@@ -85,7 +85,7 @@ def load_task(name: str, folder: Path | None = None, seed: int = 0) -> Labelled:
         raise UserError(unknown("task", name, ABOUT))
     files = _find(name, folder)
     task = TASKS[name]
-    return read_own(files, task.request, seed, task.parting, task.clean, name)
+    return read_own(files, task.request, seed, task.parting, task.clean, name, hold_out)
 
 
 def _find(name: str, folder: Path | None) -> dict[str, Path]:

@@ -39,8 +39,12 @@ def read_own(
     parting: Parting = by_class,
     clean: Callable[[str], str] = str,
     name: str | None = None,
+    hold_out: bool = True,
 ) -> Labelled:
-    """Labelled texts from files by split; a split that has none is made from the training file with the seed."""
+    """Labelled texts from files by split; a split that has none is made from the training file with the seed.
+
+    Without `hold_out` no test split is made: every row that is not for dev is trained on.
+    """
     tables = {split: read_table(path, request) for split, path in files.items()}
     train = tables["train"]
     columns = choose(train, request)
@@ -52,12 +56,13 @@ def read_own(
         notes.append(f"the label {words['train'][0]!r} of the first row occurs once: if it is a header, say --header.")
     classes, names = _classes(train, words["train"], request, columns)
     splits = {split: _examples(table, columns, words[split], classes, clean) for split, table in tables.items()}
-    if missing := [split for split in SPLITS if split not in splits]:
+    needed = SPLITS if hold_out else SPLITS[:2]
+    if missing := [split for split in needed if split not in splits]:
         made, note = parting(splits["train"], missing, seed)
         splits |= made
         _refuse_empty(train.path, splits, missing)
         notes.append(note)
-    splits = {split: splits[split] for split in SPLITS}
+    splits = {split: splits[split] for split in SPLITS if split in splits}
     unseen = set(range(len(names))) - {example.label for example in splits["train"]}
     if unseen:
         notes.append(f"no training example has the class {', '.join(names[place] for place in sorted(unseen))}.")

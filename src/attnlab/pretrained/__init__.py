@@ -1,0 +1,1 @@
+"""Pretrained models of others, made into classifiers and tuned in several ways."""

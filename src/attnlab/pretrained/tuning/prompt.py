@@ -1,0 +1,64 @@
+"""Prompt tuning: trained vectors before the text's own (Lester et al. 2021). P·C weights.
+
+The text keeps its positions, so that it may be as long as without a prompt; what the prompt's places give is left
+out of what is read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.errors import UserError
+
+
+class Prompted(nn.Module):
+    """A body that reads `length` trained vectors before every text."""
+
+    def __init__(self, body: Any, length: int) -> None:
+        super().__init__()
+        self.body = body
+        words = torch.randint(body.config.vocab_size, (1, length))
+        with torch.no_grad():
+            start = self._embeddings(words)[0].clone()  # real words: vectors of a size the body knows
+        self.prompt = nn.Parameter(start)  # (P, C)
+        if not self._relative:
+            body.embeddings.register_forward_hook(self._prepend)
+
+    @property
+    def pooler(self) -> Any:
+        return self.body.pooler
+
+    @property
+    def config(self) -> Any:
+        return self.body.config
+
+    @property
+    def _relative(self) -> bool:
+        """T5 has no embeddings of positions: word vectors are all it reads."""
+        return not hasattr(self.body, "embeddings")
+
+    def _embeddings(self, words: Tensor) -> Tensor:
+        if self._relative:
+            return self.body.get_input_embeddings()(words)
+        try:
+            return self.body.embeddings(words)
+        except TypeError:
+            raise UserError("--tune prompt: the embeddings of this model cannot be had alone: use prefix.") from None
+
+    def _prepend(self, module: nn.Module, inputs: Any, embedded: Tensor) -> Tensor:
+        return torch.cat([self.prompt.expand(len(embedded), -1, -1), embedded], 1)  # (B, P + T, C)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, **more: Tensor) -> Any:
+        length = len(self.prompt)
+        ones = attention_mask.new_ones(len(attention_mask), length)
+        mask = torch.cat([ones, attention_mask], 1)
+        if self._relative:
+            embedded = self._prepend(self, None, self.body.get_input_embeddings()(input_ids))
+            found = self.body(inputs_embeds=embedded, attention_mask=mask, **more)
+        else:
+            found = self.body(input_ids=input_ids, attention_mask=mask, **more)
+        found.last_hidden_state = found.last_hidden_state[:, length:]
+        return found
