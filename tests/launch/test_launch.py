@@ -168,6 +168,10 @@ def test_a_comparison_is_one_command_a_cell_and_one_that_gathers(lab: Lab, hande
             "--profile: none.yaml: there is no such",
         ),
         (["pretrain", "--launch", "slurm", "--time", "0"], "--time: slurm.time: a job needs at least a minute."),
+        (
+            ["pretrain", "--launch", "slurm", "--time", "1", "--warning", "60"],
+            "--time, --warning: slurm: a warning",
+        ),
         (["pretrain", "--launch", "slurm", "--resume", "--run", "none"], "none: there is no such run folder"),
         (["demo", "--launch", "slurm", "--out", "taken"], "taken is not empty"),
         (["compare", "--launch", "slurm", "--corpus", "none.txt"], "--corpus: "),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from attnlab.config import FilePath, Section, option
 from attnlab.config.recipe import Key, flag_of, lay_over, leaves, read_recipe
@@ -58,7 +58,11 @@ class SlurmSection(Section):
     qos: str | None = option(None, "Quality of service.")
     constraint: str | None = option(None, "Features the node must have.")
     sbatch: list[str] = option([], "More lines for sbatch, separated by ';': --exclusive; --mail-type=END,FAIL")
-    warning: int = option(120, "Seconds before the time limit at which a run saves and is put back in the queue.", ge=1)
+    warning: int | None = option(
+        None,
+        "Seconds before the time limit at which a run saves (default: 120, or a quarter of a short limit).",
+        ge=1,
+    )
     restarts: int = option(20, "How often a job that ran out of time is put back in the queue.", ge=0)
 
     @field_validator("time", mode="before")
@@ -84,9 +88,20 @@ class SlurmSection(Section):
             raise ValueError("a run is one process on one node: leave nodes at 1, and give it more gpus or cpus")
         return value
 
+    @model_validator(mode="after")
+    def _room(self) -> SlurmSection:
+        if self.warning is not None and self.warning >= 60 * self.minutes:
+            raise ValueError(f"a warning {self.warning} s before the end leaves no time to run in {self.minutes} min")
+        return self
+
     @property
     def minutes(self) -> int:
         return minutes(self.time)
+
+    @property
+    def warned(self) -> int:
+        """Seconds before the end."""
+        return self.warning or min(120, 15 * self.minutes)
 
 
 class LaunchConfig(Section):

@@ -59,7 +59,7 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
         "job_name": f"attnlab-{name}", "partition": slurm.partition, "time": slurm.minutes, "nodes": slurm.nodes,
         "gpus_per_node": slurm.gpus, "cpus_per_task": slurm.cpus, "account": slurm.account, "qos": slurm.qos,
         "mem": f"{round(slurm.memory * 1024)}M" if slurm.memory else None, "constraint": slurm.constraint,
-        "signal_delay_s": slurm.warning, "dependency": f"afterany:{after}" if after else None,
+        "signal_delay_s": slurm.warned, "dependency": f"afterany:{after}" if after else None,
         "array_parallelism": at_once, "stderr_to_stdout": True, "additional_parameters": {"requeue": True} | more,
         # since 22.05 a step no longer takes this from its job
         "srun_args": ["--cpus-per-task", str(slurm.cpus)] if slurm.cpus else None,
