@@ -218,12 +218,14 @@ def test_a_job_is_found_by_its_number_and_by_its_run(tmp_path: Path, monkeypatch
     root, inside, outside = Path("runs"), Path("runs/one"), tmp_path / "two"
     for run, jobs in ((inside, ["3"]), (outside, ["4_0", "4_1"])):
         (run / "slurm").mkdir(parents=True)
-        note(run, Submission("attnlab", "now", jobs, ["."] * len(jobs), "5" if len(jobs) > 1 else None), root)
+        runs, last = (["."], None) if len(jobs) == 1 else (["cells/a", "cells/b"], "5")
+        note(run, Submission("attnlab", "now", jobs, runs, last), root)
     note(inside, Submission("attnlab", "later", ["6"], ["."]), root)
     assert (root / "jobs.txt").read_text() == f"one\n{outside}\n"
     assert find("3", root) == (inside, ["3"]) and find("runs/one", root) == (inside, ["6"])
     assert find("4", root) == (outside, ["4_0", "4_1"]) and find("4_1", root) == (outside, ["4_1"])
     assert find(str(outside), root) == (outside, ["4_0", "4_1", "5"])
+    assert find("two/cells/b", root) == (outside, ["4_1"])
 
 
 def test_slurm_is_believed_while_it_knows_a_job_then_the_job_then_the_run(tmp_path: Path) -> None:

@@ -72,14 +72,17 @@ def log(target: Target, root: Root = ROOT) -> None:
 @app.command()
 def cancel(target: Target, root: Root = ROOT) -> None:
     """Take a job out of the queue, or stop it: its run saves and can be resumed."""
-    from attnlab.launch.records import find
+    from attnlab.launch.records import find, submissions_of
     from attnlab.launch.slurm import cancel as cancel_job
     from attnlab.launch.standing import at_work
+    from attnlab.runs import RunFolder, read_status
 
     folder, found = find(target, root)
     going = at_work(found)
-    for job in dict.fromkeys(going):
+    for job in going:
         cancel_job(folder, job)
+    if submissions_of(folder)[-1].gather in going and read_status(folder)["state"] == "queued":
+        RunFolder.join(folder).set_status("interrupted", "cancelled")  # nobody else will say so
     console.result(f"cancelled: {', '.join(going)}" if going else f"{target}: its jobs have ended already.")
 
 

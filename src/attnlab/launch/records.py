@@ -87,13 +87,15 @@ def exit_code(folder: Path, job: str) -> int | None:
 
 
 def find(target: str, root: Path) -> tuple[Path, list[str]]:
-    """A job number or a run folder as that folder and its jobs."""
-    folder = Path(target)
-    if submissions := submissions_of(folder):
-        return folder, submissions[-1].all
+    """A job number or a run folder, also one inside another, as the folder that was handed over and the jobs meant."""
+    named = Path(target)
+    if submissions := submissions_of(named):
+        return named, submissions[-1].all
     for folder in folders(root):
         for submission in reversed(submissions_of(folder)):
+            runs = dict(zip(submission.jobs, submission.runs, strict=True))
             found = [job for job in submission.all if target in (job, job.partition("_")[0])]
+            found = found or [job for job, run in runs.items() if (folder / run).resolve() == named.resolve()]
             if found:
                 return folder, found
     raise UserError(f"{target} is neither a job of {root / INDEX} nor a run that was handed to a cluster.")

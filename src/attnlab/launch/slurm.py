@@ -69,8 +69,8 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
 
 def _refusal(text: str) -> str:
     """sbatch says what is wrong in one line and, at times, that it failed in another."""
-    first = next((line for line in text.splitlines() if "error: " in line), text)
-    return last_line(first).removeprefix("Batch job submission failed: ").rstrip(".") + "."
+    first = last_line(next(iter(text.strip().splitlines()), "no reason given"))
+    return first.removeprefix("sbatch: ").removeprefix("Batch job submission failed: ").rstrip(".") + "."
 
 
 def log_of(folder: Path, job: str) -> Path:

@@ -63,7 +63,7 @@ def _of(folder: Path, submission: Submission, known: dict[str, Queued]) -> list[
     for job, run in zip(submission.all, runs, strict=True):
         path, here = folder / run, known.get(job)
         code = exit_code(folder, job)
-        far = progress(path) if is_run(path) else {}
+        far = progress(path) if job != submission.gather else {}
         remark = _remark(path, here, code)
         gathers = "gathers; " if job == submission.gather else ""
         found.append(Standing(
@@ -92,13 +92,16 @@ def _remark(path: Path, job: Queued | None, code: int | None) -> str:
 
 
 def progress(path: Path) -> dict[str, Any]:
-    """How far a run is, and the last thing it measured on dev, else in training."""
+    """How far a run is, or the latest of several in it, and what it measured last, on dev if it did."""
+    metrics = max(path.rglob("metrics.jsonl"), key=lambda file: file.stat().st_mtime, default=None)
+    if metrics is None:
+        return {}
     last: dict[str, dict[str, Any]] = {}
     step = 0
-    for line in read_metrics(path / "metrics.jsonl"):
+    for line in read_metrics(metrics):
         last[line.get("split", "train")] = line
         step = max(step, line.get("step", 0))
-    found: dict[str, Any] = {"step": step, "steps": read_record(path).get("steps", 0)}
+    found: dict[str, Any] = {"step": step, "steps": read_record(metrics.parent).get("steps", 0)}
     for split in ("dev", "train"):
         if split in last and isinstance(last[split].get("loss"), float):
             return found | {"metric": f"{split} loss", "value": last[split]["loss"]}
