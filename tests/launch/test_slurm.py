@@ -15,7 +15,7 @@ import pytest
 
 from attnlab import console
 from attnlab.cli import main
-from attnlab.launch.records import submissions_of
+from attnlab.launch.records import exit_code, submissions_of
 from attnlab.runs import is_run, read_metrics, read_record, read_status
 
 Lab = Callable[..., subprocess.CompletedProcess[str]]
@@ -226,7 +226,8 @@ def test_a_comparison_is_an_array_that_reports_after_its_submitter_is_gone(
     out, _ = submitter.communicate(timeout=300)
     assert submitter.returncode == 0 and not (run / "results.json").exists(), out
     assert read_status(run)["state"] == "queued"
-    until(lambda: read_status(run)["state"] != "queued", "the last job gathers")
+    [submission] = submissions_of(run)
+    until(lambda: exit_code(run, submission.last) is not None, "the last job gathers")
 
     found = {row["label"]: row for row in json.loads((run / "results.json").read_text())["variants"]}
     assert found["vanilla"]["dev_loss"]["runs"] == 1 and "the loss is nan" in found["broken"]["failures"]["0"]

@@ -78,7 +78,7 @@ def cancel(target: Target, root: Root = ROOT) -> None:
     from attnlab.runs import RunFolder, read_status
 
     folder, found = find(target, root)
-    going = at_work(found)
+    going = at_work(folder, found)
     for job in going:
         cancel_job(folder, job)
     if submissions_of(folder)[-1].gather in going and read_status(folder)["state"] == "queued":

@@ -35,10 +35,10 @@ def known_jobs() -> dict[str, Queued]:
     return queue() if shutil.which("squeue") else {}
 
 
-def at_work(jobs: Iterable[str]) -> list[str]:
-    """Those that are queued or running."""
+def at_work(folder: Path, jobs: Iterable[str]) -> list[str]:
+    """Those of a folder's jobs that are queued or running; one that has left its exit code is only being cleared."""
     known = known_jobs()
-    return [job for job in jobs if job in known and not known[job].ended]
+    return [job for job in jobs if job in known and not known[job].ended and exit_code(folder, job) is None]
 
 
 def standings(root: Path) -> list[Standing]:

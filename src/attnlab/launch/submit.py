@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def submit_run(launch: LaunchConfig, name: str, folder: Path, begin: Command, ag
     """One run as one job. `begin` starts it in `folder`, `again` goes on with it after a restart."""
     ready(folder)
     task = _task(folder, begin, again, folder)
-    with _Attempt(folder):
+    with _attempt(folder):
         jobs = submit([task], folder, launch.slurm, name)
     return _noted(folder, Submission(shlex.join(begin), _now(), jobs, ["."]))
 
@@ -40,7 +41,7 @@ def submit_array(
     """
     ready(folder)
     tasks = [_task(folder, command, command, folder / run) for command, run in zip(commands, runs, strict=True)]
-    with _Attempt(folder):
+    with _attempt(folder):
         jobs = submit(tasks, folder, launch.slurm, name, launch.array.at_once)
         array = jobs[0].partition("_")[0]
         last = _task(folder, gather, gather, None)
@@ -61,31 +62,26 @@ def ready(folder: Path) -> None:
 def none_at_work(folder: Path) -> None:
     """One sentence if jobs of an earlier submission are still to be waited for."""
     submissions = submissions_of(folder)
-    going = at_work(submissions[-1].all) if submissions else []
+    going = at_work(folder, submissions[-1].all) if submissions else []
     if going:
         raise UserError(f"{folder}: job {going[0]} is still at it ('attnlab jobs'): wait, or cancel it first.")
 
 
-class _Attempt:
-    """Around a submission: if it is refused, what it left in the folder goes again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.place = folder, folder / PLACE
-        self.known = self.place.exists(), folder.exists()
-
-    def __enter__(self) -> None:
-        try:
-            self.place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"{self.place}: the folder cannot be made: {error.strerror}.") from None
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if kind is not None:
-            place_was_there, folder_was_there = self.known
-            if not place_was_there:
-                shutil.rmtree(self.place, ignore_errors=True)
-            if not folder_was_there:
-                self.folder.rmdir()
+@contextmanager
+def _attempt(folder: Path) -> Iterator[None]:
+    """Around a submission: if it is refused, the folders made for it go again."""
+    place = folder / PLACE
+    made = [path for path in (place, folder) if not path.exists()]
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{place}: the folder cannot be made: {error.strerror}.") from None
+    try:
+        yield
+    except BaseException:
+        for path in made:
+            shutil.rmtree(path, ignore_errors=True)
+        raise
 
 
 def _task(folder: Path, begin: Command, again: Command, run: Path | None) -> Any:

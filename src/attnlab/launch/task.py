@@ -31,7 +31,7 @@ from attnlab.launch.queue import state_of
 from attnlab.runs.files import write_text
 from attnlab.runs.folder import is_run, read_status
 
-WARNING = signal.SIGUSR2
+WARNING = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]  # the one submitit asks Slurm for: SIGUSR2 unless told
 STOPPED = (128 + signal.SIGTERM, -signal.SIGTERM)  # told to stop: after saving, or before it could
 
 

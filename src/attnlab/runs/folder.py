@@ -126,7 +126,6 @@ class RunFolder:
     def _describe(self, kind: str, config: Mapping[str, Any], seed: int) -> None:
         from attnlab.machine import facts
 
-        self.write_config(config)
         record = {
             "kind": kind,
             "command": shlex.join([*_program(), *sys.argv[1:]]),
@@ -138,6 +137,7 @@ class RunFolder:
             "git": facts.git_commit(Path.cwd()),
             "changes": [],
         }
+        self.write_config(config)
         write_text(self.path / "run.json", json.dumps(record, indent=1) + "\n")
 
     def _clear(self) -> None:
