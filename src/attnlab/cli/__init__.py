@@ -22,8 +22,12 @@ from attnlab.cli import (
     doctor,
     evaluate,
     explore,
+    export,
     jobs,
+    models,
+    predict,
     runs,
+    sweep,
     train,
     world,
 )
@@ -63,8 +67,25 @@ def lab(
 
 
 for commands in (
-    demo, explore, check, attention, train, compare, ask, evaluate, runs, jobs, cluster, doctor, world, data,
-):  # fmt: skip
+    demo,
+    explore,
+    check,
+    attention,
+    train,
+    compare,
+    sweep,
+    ask,
+    evaluate,
+    predict,
+    export,
+    runs,
+    jobs,
+    cluster,
+    doctor,
+    world,
+    data,
+    models,
+):
     commands.register(app)
 
 

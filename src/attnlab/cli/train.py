@@ -130,6 +130,8 @@ def resume(
     kind = read_record(run)["kind"]
     if kind == "compare":
         raise UserError(f"{run} is a comparison: go on with 'attnlab compare --run {run} --resume'.")
+    if kind == "sweep":
+        raise UserError(f"{run} is a sweep: go on with 'attnlab sweep --run {run} --resume'.")
     if kind not in KINDS:
         raise UserError(f"{run} is a {kind} run, which cannot be resumed: start it again.")
     must_be_resumable(run)

@@ -14,8 +14,10 @@ from typing import Any
 from attnlab import console
 from attnlab.compare.cells import Cell, job_config
 from attnlab.compare.subjects import subject_of
-from attnlab.errors import RunFailed, UserError
+from attnlab.errors import RunFailed
+from attnlab.jobs.several import reason_of
 from attnlab.jobs.stages import run_stage
+from attnlab.machine.peak import within_free_memory
 from attnlab.runs import RunFolder, read_record
 from attnlab.training.stop import Interrupted
 
@@ -35,12 +37,12 @@ class Plan:
             known = self._decided(cell)
             again = f"attnlab compare --run {self.folder.path} --resume"
             config = job_config(self.config, cell, known)
-            run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
+            with within_free_memory():  # what does not fit is a row: it must not take the others with it
+                run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
         except Interrupted:
             raise
         except Exception as failure:
-            told = isinstance(failure, UserError | RunFailed)
-            self.last_reason = str(failure) if told else f"{type(failure).__name__}: {failure}"
+            self.last_reason = reason_of(failure)
             self._note(cell, self.last_reason)
             console.warn(f"{cell.variant.label}, seed {cell.seed}: {self.last_reason}")
 

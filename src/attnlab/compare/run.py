@@ -17,8 +17,7 @@ from attnlab.compare.cells import cells
 from attnlab.compare.config import comparison_of
 from attnlab.compare.plan import Plan, report
 from attnlab.compare.subjects import subject_of
-from attnlab.config import check as checked
-from attnlab.config import leaves, value_of
+from attnlab.config import check
 from attnlab.errors import UserError
 from attnlab.jobs.stages import ending_told
 from attnlab.runs import RunFolder, read_config, read_record
@@ -31,7 +30,7 @@ KIND = "compare"
 def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
     """A new comparison; returns its folder."""
     config = config.model_copy(deep=True)
-    check(config)
+    subject_of(config).check(config)
     config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
     run = RunFolder.create(path, KIND, config.model_dump(mode="json"), 0, overwrite)
     return _run(config, run)
@@ -39,7 +38,7 @@ def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
 
 def resume_comparison(path: Path, config: Any) -> Path:
     """Go on with the cells that are missing; `config` is the saved one, or has more seeds."""
-    check(config)
+    subject_of(config).check(config)
     run = RunFolder.reopen(path)
     run.write_config(config.model_dump(mode="json"))
     return _run(config, run)
@@ -51,15 +50,7 @@ def saved_comparison(path: Path) -> Any:
     if kind != KIND:
         raise UserError(f"{path} is a {kind} run, not a comparison: use 'attnlab resume {path}'.")
     values = read_config(path)
-    return checked(comparison_of(values["compare"].get("job", "language")), values)
-
-
-def check(config: Any) -> None:
-    """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
-    for key in leaves(type(config)):
-        if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
-            raise UserError("--batch-size auto would give each variant a batch of its own: name a number.")
-    subject_of(config).check(config)
+    return check(comparison_of(values["compare"].get("job", "language")), values)
 
 
 def _run(config: Any, run: RunFolder) -> Path:

@@ -12,7 +12,8 @@ from typing import Any
 
 from attnlab.compare.cells import Cell, cells
 from attnlab.compare.plan import Plan, report
-from attnlab.compare.run import KIND, check, saved_comparison
+from attnlab.compare.run import KIND, saved_comparison
+from attnlab.compare.subjects import subject_of
 from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.stages import ending_told
 from attnlab.runs import RunFolder, is_run, read_status
@@ -23,7 +24,7 @@ QUEUED = "a cluster runs its cells"
 
 def queue_comparison(path: Path, config: Any) -> None:
     """A new comparison whose cells others will run. What 'auto' means is left to their machine."""
-    check(config)
+    subject_of(config).check(config)
     run = RunFolder.create(path, KIND, config.model_dump(mode="json"), 0)
     run.set_status("queued", QUEUED)
     run.close()
@@ -31,7 +32,7 @@ def queue_comparison(path: Path, config: Any) -> None:
 
 def requeue_comparison(path: Path, config: Any) -> None:
     """The same for one that was begun; `config` is the saved one, or has more seeds."""
-    check(config)
+    subject_of(config).check(config)
     run = RunFolder.join(path)
     with run.alone():
         run.write_config(config.model_dump(mode="json"))

@@ -85,9 +85,11 @@ def find_setting(kind: type[Section], name: str) -> Key:
 
 
 def _like(name: str, known: list[str]) -> str:
-    """The settings that end alike, else the nearest in spelling."""
+    """The settings that end alike, or nearly so, else the nearest in spelling."""
     last = name.rpartition(".")[2].replace("-", "_")
-    alike = [each for each in known if each.rpartition(".")[2] == last] or [nearest(name, known) or known[0]]
+    ends = {each: each.rpartition(".")[2] for each in known}
+    close = last if last in ends.values() else nearest(last, ends.values())
+    alike = [each for each, end in ends.items() if end == close] or [nearest(name, known) or known[0]]
     return " or ".join(map(repr, alike))
 
 

@@ -11,10 +11,18 @@ from attnlab.config import Section
 from attnlab.jobs.job import RunOptions, saved_config
 from attnlab.jobs.kinds import config_of, run_kind
 from attnlab.runs import RunFolder, is_run, read_status
+from attnlab.training.callbacks import Callback
 from attnlab.training.stop import Interrupted
 
 
-def run_stage(kind: str, config: Section, path: Path, label: str, again: str | None = None) -> None:
+def run_stage(
+    kind: str,
+    config: Section,
+    path: Path,
+    label: str,
+    again: str | None = None,
+    callbacks: tuple[Callback, ...] = (),
+) -> None:
     """Train into `path` whatever is missing there; one that was begun keeps its configuration."""
     state = read_status(path)["state"] if is_run(path) else None
     if state == "finished":
@@ -23,7 +31,7 @@ def run_stage(kind: str, config: Section, path: Path, label: str, again: str | N
         shutil.rmtree(path)  # killed before there was anything to go on with
     begun = state is not None
     chosen = saved_config(path, config_of(kind)) if begun else config
-    run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again))
+    run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again, callbacks=callbacks))
 
 
 @contextmanager

@@ -35,7 +35,7 @@ from attnlab.training.snapshot import (
     random_tensors,
     random_untouched,
 )
-from attnlab.training.stop import Interrupted, StopRequest
+from attnlab.training.stop import Stopped, StopRequest
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -106,7 +106,7 @@ class Trainer:
     def _run_or_save(self) -> None:
         try:
             self._run()
-        except Interrupted:
+        except Stopped:
             self.save()
             raise
 

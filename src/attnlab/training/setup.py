@@ -9,6 +9,7 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from attnlab.config import MachineSection
 from attnlab.errors import UserError
 from attnlab.machine import facts, precision
+from attnlab.machine.device import resolve_device
 from attnlab.training.compiling import why_not
 
 MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -27,23 +28,6 @@ def resolve(asked: MachineSection) -> MachineSection:
     if asked.compile == "on" and (reason := why_not(device)):
         raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
     return MachineSection(device=device, precision=chosen, threads=threads, compile=asked.compile)  # type: ignore[arg-type]
-
-
-def resolve_device(asked: str) -> str:
-    """'auto' takes an accelerator if there is one; a device that is not there is an error, not a fallback."""
-    if asked == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        kind = torch.device(asked)
-    except RuntimeError:
-        raise UserError(f"--device: {asked!r} is no device: use auto, cpu, cuda, cuda:1 or mps.") from None
-    there = {"cpu": True, "cuda": (kind.index or 0) < torch.cuda.device_count(),
-             "mps": torch.backends.mps.is_available()}  # fmt: skip
-    if not there.get(kind.type, False):
-        raise UserError(f"--device: {asked!r} is not on this machine: use --device auto or --device cpu.")
-    return asked
 
 
 def _must_work(device: str, asked: str) -> None:
