@@ -153,6 +153,14 @@ def test_a_comparison_is_one_command_a_cell_and_one_that_gathers(lab: Lab, hande
     assert submission.gather == "11" and json.loads(Path("out/status.json").read_text())["state"] == "queued"
 
 
+def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, handed: list[Any]) -> None:
+    assert lab("sweep", "--vary", "lr=0.1,0.2", "--run=out", "--launch=slurm", "--at-once=2")[0] == 0
+    assert [task.begin[3:] for task in handed] == [["sweep", "--run=out", "--worker"]] * 3
+    assert json.loads(Path("out/status.json").read_text())["state"] == "queued" and read_record(Path("out"))["study"]
+    code, _, err = lab("sweep", "--vary", "lr=0.1,0.2", "--launch=slurm")
+    assert code == 2 and "--at-once" in err and not list(Path("runs").glob("*-sweep"))
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
