@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab import console
+from attnlab.cli.launching import end, must_exist, refuse
 from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.compare.choices import AXES as CHOICES
@@ -17,6 +18,10 @@ from attnlab.config.flags import part_of, with_flags
 from attnlab.config.recipe import Key
 from attnlab.errors import UserError
 from attnlab.jobs.configs import ClassifyConfig
+from attnlab.launch.commandline import PROGRAM
+from attnlab.launch.config import ArrayLaunchConfig, asked
+from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.runs.folder import ROOT, fresh_path
 
 Run = Annotated[Path | None, folder_of("comparison")]
 Resume = Annotated[
@@ -38,35 +43,99 @@ IMPLIED = dict.fromkeys([*leaves(CLASSIFIERS), *(("compare", name) for name in C
 ASKING = Asking("compare", CompareConfig, "language", comparison_of, IMPLIED)
 
 
+OneCell = Annotated[
+    int | None,
+    typer.Option("--cell", metavar="N", help="Run one cell of the comparison in --run: what a job of an array does.",
+                 rich_help_panel="Where it runs"),
+]  # fmt: skip
+Gather = Annotated[
+    bool,
+    typer.Option("--gather", help="Write results and report of what is finished in --run: what the last job does.",
+                 rich_help_panel="Where it runs"),
+]  # fmt: skip
+
+
+@with_flags(ArrayLaunchConfig)
 @with_flags(CompareConfig, CLASSIFIERS)
 def compare(
     flags: dict[Key, Any],
+    launching: dict[Key, Any],
     recipe: Recipe = None,
     settings: Settings = None,
     run: Run = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
     pair: PairOf = None,
+    cell: OneCell = None,
+    gather: Gather = False,
 ) -> None:
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
-    from attnlab.compare.results import gather
     from attnlab.compare.run import resume_comparison, run_comparison, saved_comparison
-    from attnlab.compare.subjects import subject_of
-    from attnlab.compare.words import verdicts
-    from attnlab.runs import fresh_path
 
-    if pair is not None:
-        if run is None:
-            raise UserError("--pair needs --run: the folder of the comparison that has the two variants.")
-        results = gather(run, saved_comparison(run))
-        console.result(subject_of(results.config).pair(results, pair))
+    launch = asked(ArrayLaunchConfig, launching)
+    if cell is not None or gather or pair is not None:
+        _part(run, cell, pair)
+        return
+    folder = to_resume(run, overwrite, "comparison") if resume else run or fresh_path(ROOT, "compare")
+    given = settings or []
+    config = _resumed(saved_comparison(folder), recipe, flags, given) if resume else ASKING.config(recipe, flags, given)
+    if launch is not None:
+        refuse(overwrite=overwrite)
+        _hand_over(launch, folder, config, resume)
         return
     if resume:
-        folder = to_resume(run, overwrite, "comparison")
-        path = resume_comparison(folder, _resumed(saved_comparison(folder), recipe, flags, settings or []))
+        none_at_work(folder)
+        _show(resume_comparison(folder, config))
     else:
-        asked = ASKING.config(recipe, flags, settings or [])
-        path = run_comparison(asked, run or fresh_path(Path("runs"), "compare"), overwrite)
+        _show(run_comparison(config, folder, overwrite))
+
+
+def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
+    """What is done in a comparison that is there: one cell, two variants tested, or the report."""
+    from attnlab.compare.results import gather
+    from attnlab.compare.run import saved_comparison
+    from attnlab.compare.spread import gather_comparison, run_cell
+    from attnlab.compare.subjects import subject_of
+
+    if path is None:
+        option = "--cell" if cell is not None else "--pair" if pair is not None else "--gather"
+        raise UserError(f"{option} needs --run: the folder of the comparison.")
+    if cell is not None:
+        run_cell(path, cell)
+    elif pair is not None:
+        results = gather(path, saved_comparison(path))
+        console.result(subject_of(results.config).pair(results, pair))
+    else:
+        _show(gather_comparison(path))
+
+
+def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool) -> None:
+    """The missing cells as the tasks of an array, then a job that gathers."""
+    from attnlab.compare.spread import forget_comparison, missing_cells, queue_comparison, requeue_comparison
+
+    ready(path)
+    must_exist(config)
+    missing = missing_cells(path, config)
+    if not missing:
+        raise UserError(f"{path}: nothing is missing; 'attnlab compare --run {path} --gather' writes the report again.")
+    (requeue_comparison if resume else queue_comparison)(path, config)
+    command = [*PROGRAM, "compare", f"--run={path}"]
+    commands = [[*command, f"--cell={number}"] for number, _ in missing]
+    runs = [str(cell.path(Path())) for _, cell in missing]
+    try:
+        submission = submit_array(launch, "compare", path, commands, runs, [*command, "--gather"])
+    except UserError:
+        forget_comparison(path, resume)
+        raise
+    end(launch, path, submission)
+
+
+def _show(path: Path) -> None:
+    from attnlab.compare.results import gather
+    from attnlab.compare.run import saved_comparison
+    from attnlab.compare.subjects import subject_of
+    from attnlab.compare.words import verdicts
+
     results = gather(path, saved_comparison(path))
     subject = subject_of(results.config)
     for table in (subject.table(results, brief=True), subject.cost(results)):

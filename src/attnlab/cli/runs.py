@@ -10,6 +10,7 @@ import typer
 
 from attnlab import console
 from attnlab.errors import UserError, unknown
+from attnlab.runs.folder import ROOT
 
 if TYPE_CHECKING:
     from attnlab.runs.listing import Summary
@@ -20,15 +21,15 @@ Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 app = typer.Typer(help="List and filter runs, show one, compare the configurations of two.")
 SCORES = ("test_accuracy", "dev_accuracy")
-COLOURS = {"finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
+COLOURS = {"queued": "blue", "finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
 
 
 @app.callback(invoke_without_command=True)
 def runs(
     context: typer.Context,
-    root: Root = Path("runs"),
+    root: Root = ROOT,
     kind: Annotated[str | None, typer.Option(help="Only runs of this kind (pretrain, ...).")] = None,
-    state: Annotated[str | None, typer.Option(help="Only running, finished, failed, interrupted.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only queued, running, finished, failed, interrupted.")] = None,
     contains: Annotated[str | None, typer.Option(help="Only runs whose path contains this.")] = None,
     as_json: Json = False,
 ) -> None:

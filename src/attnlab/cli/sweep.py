@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from attnlab import console
+from attnlab.cli.launching import end, must_exist, refuse
 from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
 from attnlab.errors import UserError
+from attnlab.launch.commandline import PROGRAM
+from attnlab.launch.config import ArrayLaunchConfig, asked
+from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.runs.folder import ROOT, fresh_path
 from attnlab.search.config import SweepFlags, sweep_of
 
 Run = Annotated[Path | None, folder_of("sweep")]
@@ -36,9 +42,11 @@ ASKING = Asking("sweep", SweepFlags, "classify", sweep_of)
 SHOWN = 40  # rows of the table on a terminal; the report has all
 
 
+@with_flags(ArrayLaunchConfig)
 @with_flags(SweepFlags)
 def sweep(
     flags: dict[Key, Any],
+    launching: dict[Key, Any],
     recipe: Recipe = None,
     settings: Settings = None,
     run: Run = None,
@@ -52,9 +60,11 @@ def sweep(
     from attnlab.search.store import must_have_optuna
 
     must_have_optuna()
-    from attnlab.runs import fresh_path
     from attnlab.search.run import join_sweep, resume_sweep, run_sweep, saved_sweep
 
+    launch = asked(ArrayLaunchConfig, launching)
+    if launch is not None:
+        refuse(overwrite=overwrite, dry_run=dry_run, worker=worker)
     given = settings or []
     if retry_failed and not resume:
         raise UserError("--retry-failed needs --resume: it tries again what failed in a sweep that was run.")
@@ -66,13 +76,44 @@ def sweep(
         config = _grown(saved, ASKING.config(recipe, flags, given, saved.sweep.job), recipe, flags, given)
         if dry_run:
             return _preview(config)
+        if launch is not None:
+            return _hand_over(launch, config, folder, resume, retry_failed)
+        none_at_work(folder)
         path = resume_sweep(folder, config, retry_failed)
     else:
         config = ASKING.config(recipe, flags, given)
         if dry_run:
             return _preview(config)
-        path = run_sweep(config, run or fresh_path(Path("runs"), "sweep"), overwrite)
+        folder = run or fresh_path(ROOT, "sweep")
+        if launch is not None:
+            return _hand_over(launch, config, folder)
+        path = run_sweep(config, folder, overwrite)
     return _report(path)
+
+
+def _hand_over(
+    launch: ArrayLaunchConfig, config: Any, path: Path, resume: bool = False, retry_failed: bool = False
+) -> None:
+    """An array of workers, each at work until no trial is left; the last job finds none and writes the report."""
+    from attnlab.search.run import queue_sweep, requeue_sweep
+
+    if launch.array.at_once is None:
+        raise UserError("--launch slurm: say with --at-once how many workers the sweep shall have.")
+    ready(path)
+    must_exist(config)
+    if resume:
+        requeue_sweep(config, path, retry_failed)
+    else:
+        queue_sweep(config, path)
+    worker = [*PROGRAM, "sweep", f"--run={path}", "--worker"]
+    count = launch.array.at_once
+    try:
+        submission = submit_array(launch, "sweep", path, [worker] * count, ["."] * count, worker)
+    except UserError:
+        if not resume:
+            shutil.rmtree(path)  # nobody will run it: nothing is left
+        raise
+    end(launch, path, submission)
 
 
 def _to_join(run: Path | None, recipe: Path | None, flags: dict[Key, Any], given: list[str], more: bool) -> Path:

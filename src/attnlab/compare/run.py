@@ -13,18 +13,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnlab import console
-from attnlab.compare.cells import Cell, cells, job_config
+from attnlab.compare.cells import cells
 from attnlab.compare.config import comparison_of
+from attnlab.compare.plan import Plan, report
 from attnlab.compare.subjects import subject_of
 from attnlab.config import check
-from attnlab.errors import RunFailed, UserError
-from attnlab.jobs.several import reason_of
-from attnlab.jobs.stages import ending_told, run_stage
-from attnlab.machine.peak import within_free_memory
+from attnlab.errors import UserError
+from attnlab.jobs.stages import ending_told
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
-from attnlab.training.stop import Interrupted, listening
+from attnlab.training.stop import listening
 
 KIND = "compare"
 
@@ -56,51 +54,13 @@ def saved_comparison(path: Path) -> Any:
 
 
 def _run(config: Any, run: RunFolder) -> Path:
-    from attnlab.compare.page import write_comparison_page
-    from attnlab.compare.results import gather
-    from attnlab.compare.results_file import write_results
-
     with ending_told(run):
         with listening() as stop:
-            plan = _Plan(config, run)
+            plan = Plan(config, run)
             wanted = list(cells(config))
             for number, cell in enumerate(wanted, start=1):
                 stop.check()
                 plan.run(cell, f"{number}/{len(wanted)} {cell.variant.label}, seed {cell.seed}")
             stop.check()
-        results = gather(run.path, config)
-        write_results(run.path, results)
-        write_comparison_page(run.path, results)
-        if not results.finished:
-            raise RunFailed(f"no variant could be run; the first says: {plan.last_reason}")
-        run.set_status("finished", f"without {', '.join(results.failed)}" if results.failed else "")
+        report(config, run)
     return run.path
-
-
-class _Plan:
-    """Trains cells, and keeps in run.json, by variant, what is decided once and why a seed could not be trained."""
-
-    def __init__(self, config: Any, run: RunFolder) -> None:
-        self.config, self.folder = config, run
-        self.known: dict[str, dict[str, Any]] = read_record(run.path).get("variants", {})
-        self.last_reason = ""
-
-    def run(self, cell: Cell, label: str) -> None:
-        """Train the cell, go on with it, or leave it alone when it is done; remember why it cannot be trained."""
-        known = self.known.setdefault(cell.variant.label, {"failures": {}})
-        try:
-            if set(known) == {"failures"}:
-                known |= subject_of(self.config).decide(self.config, cell)
-                self.folder.update_record(variants=self.known)
-            again = f"attnlab compare --run {self.folder.path} --resume"
-            config = job_config(self.config, cell, known)
-            with within_free_memory():  # what does not fit is a row: it must not take the others with it
-                run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
-            known["failures"].pop(str(cell.seed), None)
-        except Interrupted:
-            raise
-        except Exception as failure:
-            self.last_reason = reason_of(failure)
-            known["failures"][str(cell.seed)] = self.last_reason
-            console.warn(f"{cell.variant.label}, seed {cell.seed}: {self.last_reason}")
-        self.folder.update_record(variants=self.known)

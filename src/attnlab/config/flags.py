@@ -26,7 +26,7 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         owners = {key: owner for owner in (config, *parts) for key in leaves(owner)}
-        options = {_parameter_name(key): key for key in owners}
+        options = {parameter_name(key): key for key in owners}
         names = [flag_of(key, leaves(owner)[key][0]) for key, owner in owners.items()]
         assert len(names) == len(set(names)), f"two settings of {config.__name__} share a flag"
 
@@ -61,7 +61,7 @@ def part_of(config: type[Section], topic: str, *names: str) -> type[Section]:
     return create_model("Parts", __base__=Section, **whole)
 
 
-def _parameter_name(key: Key) -> str:
+def parameter_name(key: Key) -> str:
     return "__".join(key)
 
 
@@ -75,11 +75,11 @@ def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) ->
     else:
         info = typer.Option(flag, help=help_text, rich_help_panel=section.topic, metavar=_metavar(field))
         annotation = Annotated[str | None, info]
-    return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _default_text(field: FieldInfo, default: Any) -> str:
-    if default in (None, "", {}) or "(default" in (field.description or ""):
+    if default in (None, "", {}, []) or "(default" in (field.description or ""):
         return ""
     shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
     return f"(default: {shown})"

@@ -168,6 +168,8 @@ def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, s
 
 def _construct(node: yaml.Node) -> Any:
     """The value of a node; built by the safe loader, so a file can hold data and nothing else."""
+    if isinstance(node, yaml.ScalarNode) and ":" in node.value and node.tag.endswith((":int", ":float")):
+        return node.value  # a time on the clock, which YAML would take for a number to the base 60
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)

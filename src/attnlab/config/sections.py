@@ -11,6 +11,7 @@ import re
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from attnlab.errors import unknown
 
@@ -26,6 +27,11 @@ def _absolute(path: str | None) -> str | None:
 
 
 FilePath = Annotated[str | None, AfterValidator(_absolute)]
+
+
+def is_path(field: FieldInfo) -> bool:
+    """Whether a setting names a file or a folder."""
+    return any(getattr(each, "func", None) is _absolute for each in field.metadata)
 
 
 def split_list(value: Any) -> list[str]:

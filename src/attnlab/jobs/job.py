@@ -24,7 +24,7 @@ from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
 from attnlab.machine.peak import peak, start_peak
 from attnlab.objectives import Objective
-from attnlab.runs import RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
@@ -78,7 +78,7 @@ class RunOptions:
     resume: bool = False
     dry_run: bool = False
     label: str | None = None
-    root: Path = Path("runs")
+    root: Path = ROOT
     again: str | None = None  # the command that goes on with it, when it is part of something larger
     callbacks: tuple[Callback, ...] = ()  # told after the lab's own
 

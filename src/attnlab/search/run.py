@@ -37,6 +37,7 @@ from attnlab.training import setup
 from attnlab.training.stop import listening
 
 KIND = "sweep"
+QUEUED = "workers on a cluster run its trials"
 
 
 def run_sweep(config: Any, path: Path, overwrite: bool = False) -> Path:
@@ -44,17 +45,48 @@ def run_sweep(config: Any, path: Path, overwrite: bool = False) -> Path:
     config = config.model_copy(deep=True)
     must_make_sense(config)
     config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
-    if config.sweep.store != JOURNAL:
-        open_store(config.sweep.store, path)  # one that cannot be used, before anything is written
-    run = RunFolder.create(path, KIND, _told(config), 0, overwrite)
+    run = _created(config, path, overwrite)
     with ending_told(run):
-        study = f"{path.name}-{uuid.uuid4().hex[:12]}"  # a database may hold many sweeps
-        queue = Queue(path, config, study, new=True)
-        queue.fill()
-        run.update_record(study=study)  # from here on others may join
+        queue = _filled(config, run)
         _work(queue)
         _end(run, queue)
     return path
+
+
+def queue_sweep(config: Any, path: Path) -> None:
+    """A new sweep for workers that will join it. What 'auto' means is left to their machine."""
+    must_make_sense(config)
+    run = _created(config, path, overwrite=False)
+    with ending_told(run):
+        _filled(config, run)
+        run.set_status("queued", QUEUED)
+
+
+def requeue_sweep(config: Any, path: Path, retry_failed: bool) -> None:
+    """The same for one that was begun."""
+    must_make_sense(config)
+    queue = Queue(path, config, study_of(path))
+    run = RunFolder.join(path)
+    with run.alone():
+        run.write_config(_told(config))
+        queue.fill()
+        if retry_failed:
+            queue.retry()
+        run.set_status("queued", QUEUED)
+
+
+def _created(config: Any, path: Path, overwrite: bool) -> RunFolder:
+    if config.sweep.store != JOURNAL:
+        open_store(config.sweep.store, path)  # one that cannot be used, before anything is written
+    return RunFolder.create(path, KIND, _told(config), 0, overwrite)
+
+
+def _filled(config: Any, run: RunFolder) -> Queue:
+    study = f"{run.path.name}-{uuid.uuid4().hex[:12]}"  # a database may hold many sweeps
+    queue = Queue(run.path, config, study, new=True)
+    queue.fill()
+    run.update_record(study=study)  # from here on others may join
+    return queue
 
 
 def resume_sweep(path: Path, config: Any, retry_failed: bool = False) -> Path:

@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM ask a run to stop; it saves after the step at hand and says how to go on.
 
-A second Ctrl-C does not wait.
+A second Ctrl-C does not wait. A second SIGTERM changes nothing: a cluster sends several.
 """
 
 from __future__ import annotations
@@ -61,9 +61,11 @@ def listening() -> Iterator[StopRequest]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if request.received is not None:
+            if number == signal.SIGTERM:
+                return
             raise KeyboardInterrupt
         request.received = signal.Signals(number)
-        console.say(f"{request.received.name}: saving the run (again to stop without) ...")
+        console.say(f"{request.received.name}: saving the run (Ctrl-C to stop without) ...")
         if not request.waits:
             request.check()
 
