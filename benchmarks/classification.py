@@ -154,8 +154,12 @@ class Bench:
 
     def accuracy(self) -> dict[str, Any]:
         args = self.args
-        rounds = [self.round(self.config(seed, args.epochs, examples=args.examples), True, seed)
-                  for seed in range(args.seeds)]  # fmt: skip
+        rounds = []
+        for seed in range(args.seeds):
+            ours, theirs = self.round(self.config(seed, args.epochs, examples=args.examples), True, seed)
+            rounds.append((ours, theirs))
+            print(f"  seed {seed}: dev accuracy {ours.accuracy:.4f} (lab), {theirs.accuracy:.4f} (Trainer); examples a "
+                  f"second {ours.rate:.1f}, {theirs.rate:.1f}", flush=True)  # fmt: skip
         found: dict[str, Any] = {"epochs": args.epochs, **rates(rounds)}
         for n, side in enumerate(("lab", "trainer")):
             found[f"{side}_dev_accuracies"] = [pair[n].accuracy for pair in rounds]
