@@ -32,6 +32,7 @@ def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
     config = config.model_copy(deep=True)
     _check(config)
     config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
+    setup.must_be_together(config.machine)
     run = RunFolder.create(path, KIND, config.model_dump(mode="json"), 0, overwrite)
     return _run(config, run)
 

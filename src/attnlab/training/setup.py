@@ -9,6 +9,7 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from attnlab.config import MachineSection
 from attnlab.errors import UserError
 from attnlab.machine import facts, precision
+from attnlab.processes.team import current
 from attnlab.training.compiling import why_not
 
 MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -23,10 +24,37 @@ def resolve(asked: MachineSection) -> MachineSection:
     chosen = precision.choose(device) if asked.precision == "auto" else asked.precision
     if asked.precision != "auto" and asked.precision != "fp32":
         _must_work(device, asked.precision)
-    threads = facts.cores() if asked.threads == "auto" else asked.threads
+    team = current()
+    processes = asked.processes if "processes" in asked.model_fields_set else team.count
+    sharing = team.local_count if team.count > 1 else processes
+    threads = max(1, facts.cores() // sharing) if asked.threads == "auto" else asked.threads
     if asked.compile == "on" and (reason := why_not(device)):
         raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
-    return MachineSection(device=device, precision=chosen, threads=threads, compile=asked.compile)  # type: ignore[arg-type]
+    return MachineSection(device=device, precision=chosen, threads=threads, compile=asked.compile, processes=processes)  # type: ignore[arg-type]
+
+
+PER_CORE = 4  # processes on a CPU beyond which a machine is brought down rather than used
+
+
+def must_be_together(machine: MachineSection) -> None:
+    """One sentence if a run is not made in as many processes as it is meant for."""
+    there = current().count
+    if machine.processes != there:
+        raise UserError(
+            f"machine.processes is {machine.processes} and there {'is' if there == 1 else 'are'} {there}: "
+            "it can be given to a command that trains one run, and a run goes on in as many as it began with."
+        )
+
+
+def must_be_possible(machine: MachineSection) -> None:
+    """One sentence before so many processes are started on this machine."""
+    device, asked, cores = resolve_device(machine.device), machine.processes, facts.cores()
+    if device == "cuda" and asked > torch.cuda.device_count():
+        raise UserError(f"--processes {asked}: there are {torch.cuda.device_count()} GPUs, and each process needs one.")
+    if device == "cpu" and asked > PER_CORE * cores:
+        raise UserError(f"--processes {asked} would choke this machine: it has {cores} cores, give it up to {cores}.")
+    if device not in ("cuda", "cpu"):
+        raise UserError(f"--processes {asked} on {device}: several processes need --device cpu, cuda or auto.")
 
 
 def resolve_device(asked: str) -> str:
@@ -57,9 +85,8 @@ def _must_work(device: str, asked: str) -> None:
 def make_accelerator(machine: MachineSection) -> Accelerator:
     """`accelerate` for resolved settings. Its global state is made anew: runs in one process can differ."""
     torch.set_num_threads(int(machine.threads))
-    if not torch.distributed.is_initialized():
-        for shared in (AcceleratorState, GradientState, PartialState):
-            shared._reset_state()
+    for shared in (AcceleratorState, GradientState, PartialState):
+        shared._reset_state()
     if machine.device.startswith("cuda:"):
         torch.cuda.set_device(machine.device)
     return Accelerator(cpu=machine.device == "cpu", mixed_precision=MIXED[machine.precision])

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnlab.processes.team import Processes
+
 Tensors = dict[str, Tensor]
 
 
@@ -87,6 +89,24 @@ def load_random(tensors: Tensors, plain: dict[str, Any]) -> None:
     random.setstate((version, tuple(internal), gauss_next))
 
 
+def random_of_all(processes: Processes) -> tuple[Tensors, dict[str, Any]]:
+    """The generators of all processes as one: those of the first, and the others' under `process N/`."""
+    tensors, plain = random_tensors()
+    packed = {name: tensor.numpy() for name, tensor in tensors.items()}
+    for n, (more, words) in enumerate(processes.gather((packed, plain))[1:], start=1):
+        tensors |= {f"process {n}/{name}": torch.from_numpy(array) for name, array in more.items()}
+        plain |= {f"process {n}/{name}": value for name, value in words.items()}
+    return tensors, plain
+
+
+def load_random_of(rank: int, tensors: Tensors, plain: dict[str, Any]) -> None:
+    """Those of one process out of what `random_of_all` made."""
+    own = f"process {rank}/" if rank else ""
+    names = [name for name in tensors if name.startswith(own) and "/" not in name.removeprefix(own)]
+    words = ("numpy", "python")
+    load_random({name.removeprefix(own): tensors[name] for name in names}, {name: plain[own + name] for name in words})
+
+
 @contextmanager
 def random_untouched() -> Iterator[None]:
     """Whatever happens inside leaves the generators as they were: evaluating more often changes nothing."""
@@ -95,6 +115,12 @@ def random_untouched() -> Iterator[None]:
         yield
     finally:
         load_random(*before)
+
+
+def seed_process(seed: int, rank: int) -> None:
+    """Dropout draws other numbers in each process; the first goes on as if it were alone."""
+    if rank:
+        seed_everything(int(np.random.SeedSequence([seed, rank]).generate_state(1)[0]))
 
 
 def seed_everything(seed: int) -> None:

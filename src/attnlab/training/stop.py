@@ -1,6 +1,6 @@
 """Ctrl-C and SIGTERM ask a run to stop; it saves after the step at hand and says how to go on.
 
-A second Ctrl-C does not wait.
+A second Ctrl-C does not wait. A second SIGTERM changes nothing: a cluster sends several.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from attnlab import console
 
@@ -23,6 +24,9 @@ class Interrupted(Exception):
         super().__init__(f"stopped by {received.name}")
         self.received = received
         self.exit_code = 128 + int(received)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.received,)  # one process tells the others
 
 
 class StopRequest:
@@ -57,9 +61,11 @@ def listening() -> Iterator[StopRequest]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         if request.received is not None:
+            if number == signal.SIGTERM:
+                return
             raise KeyboardInterrupt
         request.received = signal.Signals(number)
-        console.say(f"{request.received.name}: saving the run (again to stop without) ...")
+        console.say(f"{request.received.name}: saving the run (Ctrl-C to stop without) ...")
         if not request.waits:
             request.check()
 
