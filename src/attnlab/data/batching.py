@@ -117,9 +117,10 @@ class Batches:
         return -(-batches // self.accumulate)
 
     def share(self, indices: Sequence[int], epoch: int) -> Batch:
-        """This process's part of a batch; empty where a batch has fewer examples than there are processes."""
+        """This process's part of a batch. Of a batch with fewer examples than there are processes some get none: they
+        take part with one that does not count, since all must go through the model together."""
         mine = indices[self.rank :: self.count]
-        return self.collate(mine, epoch) if mine else Batch({}, (), 0, 0)
+        return self.collate(mine, epoch) if mine else Batch(self.data.collate(indices[:1], epoch), (), 0, 0)
 
     def collate(self, indices: Sequence[int], epoch: int) -> Batch:
         inputs = self.data.collate(indices, epoch)

@@ -23,6 +23,7 @@ from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
 from attnlab.objectives import Objective
+from attnlab.processes.sharding import shard
 from attnlab.processes.team import current
 from attnlab.runs import RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.runs.onlooker import opened
@@ -141,6 +142,7 @@ def _prepare(job: Job, dry_run: bool) -> Prepared:
     config.machine = team.from_first(lambda: setup.resolve(config.machine))
     if not dry_run:
         setup.must_be_together(config.machine)
+    setup.must_be_shardable(config.machine, config.optimizer.name)
     if config.training.epochs is None and config.training.steps is None:
         config.training.epochs = config.default_epochs
     torch.set_num_threads(int(config.machine.threads))
@@ -228,12 +230,14 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
         if TensorBoard.installed():
             callbacks.append(TensorBoard(run.path / "tensorboard", every))
     seed_process(config.training.seed, team.rank)
+    sharded = config.machine.sharding == "fsdp"
+    model = shard(parts.model, config.machine.device) if sharded else parts.model
     trainer = Trainer(
-        parts.model, parts.objective, prepared.batches, make_optimizer(parts.model, config.optimizer),
+        model, parts.objective, prepared.batches, make_optimizer(model, config.optimizer),
         Schedule(config.schedule, prepared.steps), config.training, setup.make_accelerator(config.machine),
         clip=config.optimizer.clip, evaluate=parts.evaluate, metric=parts.metric,
         checkpoints=Checkpoints(run.checkpoints, config.training.keep), callbacks=callbacks, stop=stop,
-        compile=config.machine.compile == "on", processes=team,
+        compile=config.machine.compile == "on", processes=team, whole=parts.model if sharded else None,
     )  # fmt: skip
     if options.resume:
         _say_where(trainer.restore(), trainer.state, run)

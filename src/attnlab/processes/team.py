@@ -17,10 +17,12 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 
 from attnlab import console
 from attnlab.errors import RunFailed, UserError
 from attnlab.processes.place import NAMES, Place, find_place
+from attnlab.processes.sharding import not_yet_averaged
 
 T = TypeVar("T")
 
@@ -133,12 +135,14 @@ class Several(Processes):
         return found
 
     def spread(self, losses: nn.Module) -> nn.Module:
-        # A step may leave a part of the model unused: a second objective of weight 0, a process without examples.
+        if any(isinstance(module, FSDPModule) for module in losses.modules()):
+            return losses  # cut up, it sees to that itself
+        # A step may leave a part of the model unused: a pooler nobody reads, a second objective of weight 0.
         return nn.parallel.DistributedDataParallel(losses, find_unused_parameters=True)
 
     def adding_up(self, losses: nn.Module) -> AbstractContextManager[None]:
-        assert isinstance(losses, nn.parallel.DistributedDataParallel)
-        return losses.no_sync()
+        ddp = isinstance(losses, nn.parallel.DistributedDataParallel)
+        return losses.no_sync() if ddp else not_yet_averaged(losses)
 
     @contextmanager
     def watching(self) -> Iterator[None]:

@@ -25,6 +25,7 @@ from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
 from attnlab.errors import RunFailed
 from attnlab.objectives import Objective
+from attnlab.processes.sharding import cut_up, in_one_piece, put_together
 from attnlab.processes.team import ALONE, Processes
 from attnlab.training.callbacks import Callback, Outlook, StepReport
 from attnlab.training.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
@@ -79,9 +80,12 @@ class Trainer:
         stop: StopRequest | None = None,
         compile: bool = False,
         processes: Processes = ALONE,
+        whole: nn.Module | None = None,
     ) -> None:
         self.accelerator, self.processes, self.compile = accelerator, processes, compile
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        # A model that is cut up among the processes is evaluated and saved in one piece, which is kept beside it.
+        self.whole = self.model if whole is None else whole.to(accelerator.device)
         # What steps are made with. Evaluation and decoding take the model itself: their shapes are always new.
         self.losses = StepLoss(compiled(self.model) if compile else self.model, objective)
         self.stepping = processes.spread(self.losses)
@@ -98,6 +102,7 @@ class Trainer:
         self._tell("on_start", self.state, Outlook(self.schedule.steps, self.batches.steps_in(0)))
         try:
             self._run_or_save()
+            self._put_together()
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
@@ -162,7 +167,7 @@ class Trainer:
         self.optimizer.zero_grad()
         for n, (batch, mine) in enumerate(zip(step_batches, weights, strict=True)):
             last = n == len(step_batches) - 1
-            shares = self._shares(batch, mine, totals)
+            shares = self._shares(mine, totals)
             with self.processes.watching(), nullcontext() if last else self.processes.adding_up(self.stepping):
                 value = self.stepping(batch.to(self.accelerator.device), shares)
                 self.accelerator.backward(value)
@@ -174,18 +179,17 @@ class Trainer:
         self.optimizer.step()
         return StepReport(loss, rate, norm, time.perf_counter() - start, int(examples), int(tokens), int(positions))
 
-    def _shares(self, batch: Batch, weights: list[float], totals: list[float]) -> list[float]:
+    def _shares(self, weights: list[float], totals: list[float]) -> list[float]:
         """Every target counts alike, whichever batch it is in and whoever has it; gradients will be averaged over
         the processes, so each counts its own that many times."""
-        whole = 1.0 if batch.examples else 0.0
-        return [self.processes.count * (weight / total if total else whole)
+        return [self.processes.count * (weight / total if total else 1.0)
                 for weight, total in zip(weights, totals, strict=True)]  # fmt: skip
 
     def _clipped_norm(self) -> float | None:
         if self.clip is None:
             return None
         norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
-        return None if norm is None else float(norm)
+        return None if norm is None else float(in_one_piece(norm))
 
     def _set_rate(self) -> float:
         """The schedule's factor times each group's peak; returns the rate of the last group."""
@@ -232,6 +236,7 @@ class Trainer:
         last = self.state.step >= self.schedule.steps and parse_every(self.settings.evaluate_every)[0] > 0
         if not (last or self._due(self.settings.evaluate_every)):
             return
+        self._put_together()
         values = self.processes.from_first(self._evaluate)
         self.state.evaluated_at, self.state.last = self.state.step, values
         better = self._judge(values)
@@ -239,11 +244,15 @@ class Trainer:
 
     def _evaluate(self) -> dict[str, float]:
         assert self.evaluate is not None
-        self.model.eval()
+        self.whole.eval()
         with self.stop.at_once(), random_untouched(), torch.no_grad():
-            values = self.evaluate(self.model)
-        self.model.train()
+            values = self.evaluate(self.whole)
+        self.whole.train()
         return values
+
+    def _put_together(self) -> None:
+        if self.whole is not self.model:
+            put_together(self.model, self.whole)
 
     def _stop_if_asked(self) -> None:
         """Together: whoever was asked, all stop after the same step."""
@@ -259,7 +268,7 @@ class Trainer:
         if better:
             self.state.best, self.state.best_step, self.state.worse = value, self.state.step, 0
             if self.checkpoints is not None and self.processes.first:
-                weights = weights_of(self.accelerator.unwrap_model(self.model))
+                weights = weights_of(self.accelerator.unwrap_model(self.whole))
                 self.checkpoints.save_best(self.state.step, weights, {"step": self.state.step, **values})
         else:
             self.state.worse += 1
@@ -273,15 +282,17 @@ class Trainer:
         if self.checkpoints is None:
             return
         generators, plain = random_of_all(self.processes)
+        if not self.processes.first and self.whole is self.model:
+            return
+        self._put_together()
+        tensors = {
+            "model": weights_of(self.accelerator.unwrap_model(self.whole)),
+            "optimizer": optimizer_tensors(self.accelerator.unwrap_model(self.model), self._inner_optimizer()),
+            "random": generators,
+        }
         if not self.processes.first:
             return
         self._tell("on_save", self.state)
-        model = self.accelerator.unwrap_model(self.model)
-        tensors = {
-            "model": weights_of(model),
-            "optimizer": optimizer_tensors(model, self._inner_optimizer()),
-            "random": generators,
-        }
         state = {"training": self.state.to_dict(), "random": plain}
         if self.accelerator.scaler is not None:  # fp16's loss scaling adapts as it goes
             state["scaler"] = self.accelerator.scaler.state_dict()
@@ -293,7 +304,9 @@ class Trainer:
         if found is None:
             return False
         model = self.accelerator.unwrap_model(self.model)
-        load_weights(model, found.tensors["model"])
+        load_weights(self.accelerator.unwrap_model(self.whole), found.tensors["model"])
+        if self.whole is not self.model:
+            cut_up(self.whole, self.model)
         load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
         load_random_of(self.processes.rank, found.tensors["random"], found.state["random"])
         if self.accelerator.scaler is not None:

@@ -30,9 +30,11 @@ def resolve(asked: MachineSection) -> MachineSection:
     threads = max(1, facts.cores() // sharing) if asked.threads == "auto" else asked.threads
     if asked.compile == "on" and (reason := why_not(device)):
         raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
-    return MachineSection(device=device, precision=chosen, threads=threads, compile=asked.compile, processes=processes)  # type: ignore[arg-type]
+    chosen_too = {"device": device, "precision": chosen, "threads": threads, "processes": processes}
+    return MachineSection.model_validate(asked.model_dump() | chosen_too)
 
 
+SHARDABLE = ("adamw", "adam", "sgd")  # whose states are like the weights, element by element
 PER_CORE = 4  # processes on a CPU beyond which a machine is brought down rather than used
 
 
@@ -44,6 +46,18 @@ def must_be_together(machine: MachineSection) -> None:
             f"machine.processes is {machine.processes} and there {'is' if there == 1 else 'are'} {there}: "
             "it can be given to a command that trains one run, and a run goes on in as many as it began with."
         )
+
+
+def must_be_shardable(machine: MachineSection, optimizer: str) -> None:
+    """One sentence if the model cannot be cut up among the processes."""
+    if machine.sharding == "ddp":
+        return
+    if machine.processes == 1:
+        raise UserError("--sharding fsdp cuts the model up among processes: give their number with --processes.")
+    if optimizer not in SHARDABLE:
+        raise UserError(f"--sharding fsdp works with {', '.join(SHARDABLE)}, not with {optimizer}: use ddp.")
+    if machine.compile != "off":
+        raise UserError("--sharding fsdp does not go with --compile: leave one of them out.")
 
 
 def must_be_possible(machine: MachineSection) -> None:

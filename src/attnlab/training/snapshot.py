@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnlab.processes.sharding import cut_like, in_one_piece
 from attnlab.processes.team import Processes
 
 Tensors = dict[str, Tensor]
@@ -48,7 +49,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> Ten
     """The optimizer's tensors, named `parameter/key`."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
-        f"{names[id(parameter)]}/{key}": torch.as_tensor(value).detach().cpu().contiguous()
+        f"{names[id(parameter)]}/{key}": in_one_piece(torch.as_tensor(value)).detach().cpu().contiguous()
         for parameter, entries in optimizer.state.items()
         for key, value in entries.items()
         if value is not None
@@ -62,7 +63,8 @@ def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: 
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
-        states.setdefault(order[id(parameters[parameter])], {})[key] = tensor.clone()
+        mine = parameters[parameter]
+        states.setdefault(order[id(mine)], {})[key] = cut_like(tensor.clone(), mine)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 

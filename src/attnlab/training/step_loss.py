@@ -1,6 +1,6 @@
 """A model and its objective as one module: a step is one call of it, however often the objective asks the model.
 
-Averaging gradients over processes (DDP) needs that: it looks at what one call has used and waits for just that.
+Averaging gradients over processes needs that: DDP looks at what one call has used, and waits for just that.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class StepLoss(nn.Module):
         return [part.weight(batch) if batch.examples else 0.0 for _, part in parts_of(self.objective)]
 
     def forward(self, batch: Batch, shares: Sequence[float]) -> Tensor:
-        terms = [
-            part(self.model, batch) * (weight * share)
+        first, *others = [
+            self._mean(part, batch, share) * (weight * share)
             for (weight, part), share in zip(parts_of(self.objective), shares, strict=True)
-            if share > 0.0
         ]
-        return sum(terms[1:], terms[0]) if terms else self._nothing()
+        return sum(others, first)
 
-    def _nothing(self) -> Tensor:
-        """No targets here, though other processes have some: no gradient, and still a loss to go back from."""
-        return next(weight for weight in self.parameters() if weight.requires_grad).sum() * 0.0
+    def _mean(self, part: Objective, batch: Batch, share: float) -> Tensor:
+        """Without targets here, though other processes have some, the mean is 0/0 and counts nothing."""
+        loss = part(self.model, batch)
+        return loss if share else loss.nan_to_num()
