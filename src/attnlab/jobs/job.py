@@ -36,6 +36,7 @@ from attnlab.training.estimate import estimate
 from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import clock, progress
+from attnlab.training.scaling import standing
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState, seed_everything, seed_process
 from attnlab.training.stop import Interrupted, listening
@@ -133,6 +134,10 @@ class Prepared:
         apart = f"; in each of {machine.processes} processes, without what they tell each other" if several else ""
         console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
         console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' a process' if several else ''}")
+        if several:
+            held = {how: standing(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")}
+            console.result(f"of it, whatever the batch: {held['ddp']:.2f} GiB with --sharding ddp, "
+                           f"{held['fsdp']:.2f} GiB with fsdp")  # fmt: skip
         console.result("dry run: nothing was written")
 
 

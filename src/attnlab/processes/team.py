@@ -141,8 +141,9 @@ class Several(Processes):
         return nn.parallel.DistributedDataParallel(losses, find_unused_parameters=True)
 
     def adding_up(self, losses: nn.Module) -> AbstractContextManager[None]:
-        ddp = isinstance(losses, nn.parallel.DistributedDataParallel)
-        return losses.no_sync() if ddp else not_yet_averaged(losses)
+        if isinstance(losses, nn.parallel.DistributedDataParallel):
+            return losses.no_sync()
+        return not_yet_averaged(losses)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
