@@ -69,7 +69,7 @@ def _time(size: Size, machines: Machines, sharding: str) -> str:
     computing, talking = step_seconds(size, TOKENS, machines, sharding)
     hours = (computing + talking) * CORPUS / TOKENS / 3600
     share = f", {talking / (computing + talking):.0%} of it on the wire" if machines.count > 1 else ""
-    return f"{hours:,.2f} h{share}"
+    return (f"{hours:,.1f} h" if hours >= 1 else f"{60 * hours:.2g} min") + share
 
 
 TABLES: dict[str, Callable[[], str]] = {"sizes": sizes, "fits": fits, "times": times}
