@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from attnlab.config import check
 from attnlab.jobs.configs import ClassifyConfig, KnowledgeConfig, LanguageConfig, PretrainConfig
@@ -64,8 +64,9 @@ def configs(folder: Path, sharded: bool) -> dict[str, tuple[str, Any]]:
 
 
 def run_all(folder: Path, out: Path, sharded: bool) -> None:
-    for name, (kind, config) in configs(folder, sharded).items():
-        run_kind(kind, config, replace(RunOptions(), path=out / name))
+    with patch("attnlab.report.run_page.write_run_page"):  # figures take longer than the training
+        for name, (kind, config) in configs(folder, sharded).items():
+            run_kind(kind, config, RunOptions(out / name))
 
 
 def main(folder: Path, out: Path) -> None:
