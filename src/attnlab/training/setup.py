@@ -43,8 +43,8 @@ def must_be_together(machine: MachineSection) -> None:
     there = current().count
     if machine.processes != there:
         raise UserError(
-            f"this is meant for {machine.processes} processes and would be made in {there}: --processes is for a command "
-            "that trains one run, and a run goes on in as many as it began with."
+            f"this is meant for {machine.processes} processes and would be made in {there}: --processes is for a "
+            "command that trains one run, and a run goes on in as many as it began with."
         )
 
 
