@@ -9,17 +9,22 @@ from attnlab.config import Section, load, read_recipe
 from attnlab.jobs import demo
 from attnlab.jobs.chain import fine_tuning, pretraining
 from attnlab.jobs.kinds import config_of
+from attnlab.search.config import sweep_of
+from attnlab.search.space import axes_of, grid
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 COMMANDS = {"birthplaces-pretrain": "pretrain", "knowledge-pretrain": "pretrain",
             "knowledge-finetune": "finetune", "knowledge-paraphrases": "compare",
-            "knowledge": "knowledge", "sentiment": "classify", "compare": "compare", "ablate": "compare"}  # fmt: skip
+            "knowledge": "knowledge", "sentiment": "classify", "compare": "compare", "ablate": "compare",
+            "sweep": "sweep"}  # fmt: skip
 
 
 def config_for(recipe: Path) -> type[Section]:
     kind = next(kind for stem, kind in COMMANDS.items() if recipe.stem.startswith(stem))
     if kind == "compare":
         return comparison_of(read_recipe(recipe)[0]["compare"].get("job", "language"))
+    if kind == "sweep":
+        return sweep_of(read_recipe(recipe)[0]["sweep"]["job"])
     return config_of(kind)
 
 
@@ -40,3 +45,10 @@ def test_the_demo_is_made_of_these_recipes() -> None:
     assert fine_tuning(whole, Path("x")).model_dump() == tuned.model_dump()
     assert demo.classification("full", 0) == read["sentiment-full"]
     assert demo.classification("head", 0) == read["sentiment-head"]
+
+
+def test_the_course_s_grid_is_the_one_of_the_recipe() -> None:
+    recipe = RECIPES / "sweep-sentiment.yaml"
+    cells = list(grid(axes_of(load(config_for(recipe), recipe, {}))))
+    rates, epochs = (sorted({cell[name] for cell in cells}) for name in ("optimizer.lr", "training.epochs"))
+    assert len(cells) == 9 and rates == [1e-4, 5e-4, 1e-3] and epochs == [5, 7, 9]

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.compare.language.words import perplexity
-from attnlab.compare.words import plus_minus, signed
+from attnlab.compare.words import signed
+from attnlab.report.numbers import plus_minus
 from attnlab.stats import Mean, paired_difference
 
 DATA = Path(__file__).parent / "data"

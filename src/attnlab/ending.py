@@ -21,5 +21,7 @@ def one_sentence() -> Iterator[None]:
         sys.exit(error.exit_code)
     except Interrupted as interruption:
         sys.exit(interruption.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)  # a second Ctrl-C: at once, and the run folder says so
     except BrokenPipeError:
         sys.exit(141)  # who reads has seen enough

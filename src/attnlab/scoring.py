@@ -51,20 +51,11 @@ class Scores:
         return torch.bincount(self.labels * classes + self.said, minlength=classes**2).view(classes, classes)
 
     def by_class(self) -> list[ClassScore]:
-        found = []
-        for k in range(len(self.confusion)):
-            right, said, there = (int(n) for n in (self.confusion[k, k], self.confusion[:, k].sum(),
-                                                   self.confusion[k].sum()))  # fmt: skip
-            precision, recall = right / said if said else 0.0, right / there if there else 0.0
-            f1 = 2 * right / (said + there) if right else 0.0
-            found.append(ClassScore(precision, recall, f1, there))
-        return found
+        return by_class(self.confusion)
 
     @property
     def macro_f1(self) -> float:
-        """The mean of F1 over the classes that are in the set."""
-        there = [score.f1 for score in self.by_class() if score.count]
-        return sum(there) / len(there)
+        return macro_f1(self.confusion)
 
     @property
     def favourite(self) -> tuple[int, float]:
@@ -84,3 +75,19 @@ class Scores:
 
     def summary(self) -> dict[str, float]:
         return {"accuracy": self.accuracy, "macro_f1": self.macro_f1, "loss": self.loss}
+
+
+def by_class(confusion: Tensor) -> list[ClassScore]:
+    """Every class against the rest, from counts (K, K)."""
+    rights, saids, theres = confusion.diagonal().tolist(), confusion.sum(0).tolist(), confusion.sum(1).tolist()
+    return [
+        ClassScore(right / said if said else 0.0, right / there if there else 0.0,
+                   2 * right / (said + there) if right else 0.0, int(there))
+        for right, said, there in zip(rights, saids, theres, strict=True)
+    ]  # fmt: skip
+
+
+def macro_f1(confusion: Tensor) -> float:
+    """The mean of F1 over the classes that are in the set."""
+    there = [score.f1 for score in by_class(confusion) if score.count]
+    return sum(there) / len(there)

@@ -10,15 +10,25 @@ from types import ModuleType
 
 import pytest
 
-KNOWLEDGE = Path(__file__).parents[2] / "assignments" / "knowledge"
+ASSIGNMENTS = Path(__file__).parents[2] / "assignments"
+Load = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="module")
-def knowledge() -> Iterator[Callable[[str], ModuleType]]:
+def knowledge() -> Iterator[Load]:
     """`knowledge("dataset")` is assignments/knowledge/src/dataset.py."""
-    names = [path.stem for path in (KNOWLEDGE / "src").glob("*.py")]
-    sys.path.insert(0, str(KNOWLEDGE / "src"))
+    yield from _scripts(ASSIGNMENTS / "knowledge" / "src")
+
+
+@pytest.fixture(scope="module")
+def bert() -> Iterator[Load]:
+    """`bert("classifier")` is assignments/bert/classifier.py."""
+    yield from _scripts(ASSIGNMENTS / "bert")
+
+
+def _scripts(folder: Path) -> Iterator[Load]:
+    sys.path.insert(0, str(folder))
     yield importlib.import_module
-    sys.path.remove(str(KNOWLEDGE / "src"))
-    for name in names:  # another assignment may have a model.py too
-        sys.modules.pop(name, None)
+    sys.path.remove(str(folder))
+    for path in folder.glob("*.py"):  # another assignment may have a model.py too
+        sys.modules.pop(path.stem, None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from attnlab.cli.compare import _asked
+from attnlab.cli.compare import ASKING
 from attnlab.compare import words
 from attnlab.compare.cells import Cell, cells, job_config, variants
 from attnlab.compare.config import CompareConfig, comparison_of
@@ -83,19 +83,19 @@ def test_a_setting_that_is_not_there_is_one_sentence_and_writes_nothing(
 
 
 def test_flags_and_settings_of_the_command_line_go_to_the_job(tmp_path: Path) -> None:
-    config = _asked(None, {("compare", "job"): "knowledge", ("machine", "threads"): "1"}, ["world.people=40"])
+    config = ASKING.config(None, {("compare", "job"): "knowledge", ("machine", "threads"): "1"}, ["world.people=40"])
     assert config.world.people == 40 and config.machine.threads == 1
     with pytest.raises(UserError, match="--dev-blocks is a setting of the job 'language'"):
-        _asked(None, {("compare", "job"): "knowledge", ("measures", "dev_blocks"): "4"}, [])
+        ASKING.config(None, {("compare", "job"): "knowledge", ("measures", "dev_blocks"): "4"}, [])
     with pytest.raises(UserError, match="NAME=VALUE"):
-        _asked(None, {}, ["model.width"])
+        ASKING.config(None, {}, ["model.width"])
     with pytest.raises(UserError, match="give their number with --seeds"):
         run_comparison(check(type(config), CHAIN | {"seed": 3, "compare": {"job": "knowledge"}}), tmp_path / "never")
 
 
 def made_up(scores: dict[str, list[tuple[float, float]]]) -> Results:
     """Results as if runs had scored so on (dev, test)."""
-    config = check(comparison_of("classify"), {"compare": {"job": "classify", "changes": "optimizer.lr=1"}})
+    config = check(comparison_of("finetune"), {"compare": {"job": "finetune", "changes": "optimizer.lr=1"}})
     template = variants(config)[0]
     rows = [
         Row(type(template)(label, label, {}),

@@ -45,6 +45,10 @@ def configs(folder: Path, sharded: bool) -> dict[str, tuple[str, Any]]:
     half = {"training": {"steps": 2, "log_every": 1}, "batch": {"size": 5}}
     return {
         "spans": ("pretrain", check(PretrainConfig, {**pretrain, "optimizer": {"name": "muon"}})),
+        "masked": ("pretrain", check(PretrainConfig, {
+            **pretrain, "objective": {"name": "mlm"}, "masking": {"vocabulary": 60}, "world": {},
+            "data": {"corpus": texts, "dev_share": 0.2}, "model": {name: GPT[name] for name in GPT if name != "preset"},
+        })),
         "cut-up": ("pretrain", check(PretrainConfig, {**pretrain, "machine": {**MACHINE, **sharding}})),
         "cut-up-joint": ("classify", check(ClassifyConfig, {
             **classify, "joint": joint, "machine": {**MACHINE, **sharding},

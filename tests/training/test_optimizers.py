@@ -101,3 +101,17 @@ def test_muons_other_half_is_adamw() -> None:
             model(x).square().sum().backward()
             optimizer.step()
     assert torch.equal(one.weight, two.weight)
+
+
+def test_lower_layers_learn_at_a_lower_rate() -> None:
+    model = nn.Module()
+    model.embeddings = nn.Embedding(5, 4)
+    model.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+    model.head = nn.Linear(4, 2)
+    optimizer = make_optimizer(model, OptimizerSection(lr=1e-2, layer_decay=0.5))
+    rates = {id(p): group["peak_lr"] for group in optimizer.param_groups for p in group["params"]}
+    expected = {model.embeddings: 1 / 16, **dict(zip(model.layers, (1 / 8, 1 / 4, 1 / 2), strict=True)), model.head: 1}
+    for module, share in expected.items():
+        assert {rates[id(p)] for p in module.parameters()} == {1e-2 * share}
+    plain = make_optimizer(model, OptimizerSection(lr=1e-2))
+    assert {group["peak_lr"] for group in plain.param_groups} == {1e-2}

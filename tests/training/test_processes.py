@@ -22,7 +22,8 @@ from attnlab.processes.place import Place, find_place
 from attnlab.runs import read_metrics, read_record, read_status
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-NAMES = ("spans", "cut-up", "cut-up-joint", "classes", "lora", "joint", "language", "chain/pretrain", "chain/finetune")
+NAMES = ("spans", "masked", "cut-up", "cut-up-joint", "classes", "lora", "joint", "language")
+CHAIN = ("chain/pretrain", "chain/finetune")
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, cli_environment: dict[str, 
     return root
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NAMES + CHAIN)
 def test_two_processes_have_the_losses_and_weights_of_one(folder: Path, name: str) -> None:
     one, two = (list(read_metrics(folder / side / name / "metrics.jsonl")) for side in ("one", "two"))
     assert [(line["step"], line["split"]) for line in two] == [(line["step"], line["split"]) for line in one]

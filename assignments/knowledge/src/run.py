@@ -14,8 +14,8 @@ from attnlab.answers.asking import answer
 from attnlab.data.lines import read_lines, read_text
 from attnlab.data.pairs import read_questions
 from attnlab.errors import UserError, unknown
+from attnlab.machine.device import resolve_device
 from attnlab.runs.files import sha256, write_text
-from attnlab.training.setup import resolve_device
 from attnlab.training.snapshot import seed_everything
 from dataset import CONTEXT, MARKS, CharCorruptionDataset, NameDataset, must_fit
 from model import GPT, GPTConfig

@@ -7,9 +7,6 @@ goes on where the folder's last checkpoint is and ends with the same parameters,
 from __future__ import annotations
 
 import random
-import shlex
-import shutil
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +18,9 @@ from torch import Tensor
 from attnlab import console
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.errors import UserError
 from attnlab.jobs.configs import JobConfig
-from attnlab.jobs.job import Parts, RunOptions, run_job, saved_config
+from attnlab.jobs.course import KIND, train_or_go_on
+from attnlab.jobs.job import Parts, RunOptions, run_job
 from attnlab.jobs.pretrain import mean_loss
 from attnlab.objectives import IGNORE, NextToken
 from attnlab.runs import RunFolder, is_run
@@ -99,18 +96,15 @@ class Trainer:
             run_job(job, RunOptions(label=self.label))
             return
         folder = run_folder(Path(path))
-        _clear_unborn(folder)
-        resume = is_run(folder)
-        if resume:
-            job.config, job.hint = _kept(job.config, folder), ""
-        again = shlex.join(["python", *sys.argv])
-        run_job(job, RunOptions(folder, resume=resume, label=self.label, again=again))
+        if is_run(folder):
+            job.hint = ""
+        train_or_go_on(job, folder, self.label)
 
 
 class _Job:
     """A training as the lab runs it."""
 
-    kind = "course"
+    kind = KIND
 
     def __init__(self, trainer: Trainer) -> None:
         self.trainer = trainer
@@ -178,26 +172,3 @@ class Examples:
 def run_folder(params: Path) -> Path:
     """Where the training of a parameters file lives."""
     return params.with_name(params.name + ".run")
-
-
-def _clear_unborn(folder: Path) -> None:
-    """Remove a folder whose process was killed before the run had begun: it holds nothing that was trained."""
-    names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
-    if "run.json" not in names and all(n in ("lock", "config.yaml") or n.endswith(".tmp") for n in names):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _kept(asked: JobConfig, folder: Path) -> JobConfig:
-    """The configuration the run was begun with, machine and all; another one is refused."""
-    saved = saved_config(folder, JobConfig)
-    then, now = saved.model_dump(), asked.model_dump()
-    now["machine"] = {name: then["machine"][name] if value == "auto" else value
-                      for name, value in now["machine"].items()}  # fmt: skip
-    for section, values in now.items():
-        for name, value in values.items():
-            if value != then[section][name]:
-                raise UserError(
-                    f"{folder} holds a training with {section}.{name} {then[section][name]}, and this one has {value}: "
-                    "type the command it was begun with, or remove the folder to begin anew."
-                )
-    return saved

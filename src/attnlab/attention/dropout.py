@@ -13,14 +13,19 @@ from torch import Tensor, nn
 STEPS = 2**16
 
 
+def drop(x: Tensor, p: float) -> Tensor:
+    """Each number is 0 with probability p, and divided by 1 - p otherwise."""
+    if p == 0 or x.device.type != "cpu":
+        return F.dropout(x, p)
+    dropped = round(p * STEPS)
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    draws = words.view(torch.int16)[: x.numel()].view(x.shape)
+    kept = (draws >= dropped - STEPS // 2).to(x.dtype)
+    return x * kept.mul_(STEPS / (STEPS - dropped))
+
+
 class Dropout(nn.Dropout):
-    """In training, each number is 0 with probability p, and divided by 1 - p otherwise."""
+    """In training, `drop`; else nothing."""
 
     def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.p == 0 or x.device.type != "cpu":
-            return F.dropout(x, self.p, self.training)
-        dropped = round(self.p * STEPS)
-        words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        draws = words.view(torch.int16)[: x.numel()].view(x.shape)
-        kept = (draws >= dropped - STEPS // 2).to(x.dtype)
-        return x * kept.mul_(STEPS / (STEPS - dropped))
+        return drop(x, self.p) if self.training else x

@@ -11,7 +11,26 @@ from typing import Annotated
 import typer
 
 from attnlab import __version__, console
-from attnlab.cli import ask, attention, check, compare, data, demo, doctor, evaluate, explore, runs, train, world
+from attnlab.cli import (
+    ask,
+    attention,
+    check,
+    cluster,
+    compare,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    explore,
+    export,
+    jobs,
+    models,
+    predict,
+    runs,
+    sweep,
+    train,
+    world,
+)
 from attnlab.ending import one_sentence
 from attnlab.errors import UserError
 
@@ -47,7 +66,26 @@ def lab(
         console.set_verbosity(console.Verbosity.VERBOSE)
 
 
-for commands in (demo, explore, check, attention, train, compare, ask, evaluate, runs, doctor, world, data):
+for commands in (
+    demo,
+    explore,
+    check,
+    attention,
+    train,
+    compare,
+    sweep,
+    ask,
+    evaluate,
+    predict,
+    export,
+    runs,
+    jobs,
+    cluster,
+    doctor,
+    world,
+    data,
+    models,
+):
     commands.register(app)
 
 

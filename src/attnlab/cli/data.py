@@ -1,4 +1,4 @@
-"""`attnlab data`: the labelled texts the lab knows, what is in them, and a set from the package registry."""
+"""`attnlab data`: the labelled texts the lab knows, what is in them, and sets from the package registry or the hub."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
 @app.command()
 def show(
     source: Annotated[
-        str, typer.Argument(metavar="NAME|FILE", help="A task, a file (CSV, TSV, JSONL, Parquet) or a folder of them.")
+        str,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder of them, or hub:owner/name[/part].",
+        ),
     ],
     text: Annotated[str | None, typer.Option(help="Column of the text.", rich_help_panel=_OWN)] = None,
     pair: Annotated[str | None, typer.Option(help="Column of a second text.", rich_help_panel=_OWN)] = None,
@@ -84,13 +88,22 @@ def show(
 
 @app.command()
 def get(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which set: vader (rated snippets, 4 files).")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="vader (rated snippets, 4 files), or a data set of the hub: hub:owner/name[/part]."
+        ),
+    ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write, new or empty.")],
 ) -> None:
-    """Get a set of labelled texts from the package registry that pip is set up for."""
-    from attnlab.data.tasks import archive, vader
+    """Get labelled texts from the package registry that pip is set up for (vader), or from the hub."""
+    from attnlab.data.tasks import archive, hub_files, hub_sets, vader
     from attnlab.data.world_files import check_folder
 
+    if found := hub_files.parse(name):
+        for file, rows in hub_sets.write_set(found, out).items():
+            _line(f"{out / file}: {rows:,} rows")
+        return
     if name not in GETS:
         raise UserError(unknown("set", name, GETS))
     check_folder(out)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from attnlab import console
+from attnlab.cli.launching import hand_over
+from attnlab.config.flags import with_flags
+from attnlab.config.recipe import Key
+from attnlab.errors import UserError
+from attnlab.launch.commandline import typed
+from attnlab.launch.config import LaunchConfig, asked
+from attnlab.runs.folder import KEPT, ROOT, fresh_path
 
 
+@with_flags(LaunchConfig)
 def demo(
+    launching: dict[Key, Any],
+    context: typer.Context,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for the runs and the report.")
     ] = None,
@@ -20,16 +30,19 @@ def demo(
     """Pretrain, fine-tune and ask a small GPT; fine-tune a real encoder; write one report (minutes)."""
     import time
 
-    from attnlab.errors import UserError
-    from attnlab.jobs.demo import run_demo
-    from attnlab.runs import fresh_path
-    from attnlab.training.progress import clock
-
-    root = out or fresh_path(Path("runs"), "demo")
-    if not resume and root.exists() and any(root.iterdir()):
+    launch = asked(LaunchConfig, launching)
+    root = out or fresh_path(ROOT, "demo")
+    if not resume and root.exists() and {entry.name for entry in root.iterdir()} - KEPT:
         raise UserError(f"{root} is not empty: choose another folder with --out, or go on there with --resume.")
     if resume and out is None:
         raise UserError("--resume needs --out: the folder of the demo to go on with.")
+    if launch is not None:
+        command = [*typed(context, without="out"), f"--out={root}", *([] if resume else ["--resume"])]
+        hand_over(launch, "demo", root, command, command)
+        return
+    from attnlab.jobs.demo import run_demo
+    from attnlab.training.progress import clock
+
     start = time.monotonic()
     report = run_demo(root, seed)
     console.say(f"done in {clock(time.monotonic() - start)}")

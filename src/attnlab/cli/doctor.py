@@ -32,7 +32,7 @@ def doctor(
 
 def _examine() -> dict[str, Any]:
     from attnlab.machine import facts, precision
-    from attnlab.training.setup import resolve_device
+    from attnlab.machine.device import resolve_device
 
     _, free = facts.memory()
     device = resolve_device("auto")

@@ -10,6 +10,7 @@ import typer
 
 from attnlab import console
 from attnlab.errors import UserError, unknown
+from attnlab.runs.folder import ROOT
 
 if TYPE_CHECKING:
     from attnlab.runs.listing import Summary
@@ -20,15 +21,15 @@ Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 app = typer.Typer(help="List and filter runs, show one, compare the configurations of two.")
 SCORES = ("test_accuracy", "dev_accuracy")
-COLOURS = {"finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
+COLOURS = {"queued": "blue", "finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
 
 
 @app.callback(invoke_without_command=True)
 def runs(
     context: typer.Context,
-    root: Root = Path("runs"),
+    root: Root = ROOT,
     kind: Annotated[str | None, typer.Option(help="Only runs of this kind (pretrain, ...).")] = None,
-    state: Annotated[str | None, typer.Option(help="Only running, finished, failed, interrupted.")] = None,
+    state: Annotated[str | None, typer.Option(help="Only queued, running, finished, failed, interrupted.")] = None,
     contains: Annotated[str | None, typer.Option(help="Only runs whose path contains this.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -64,7 +65,9 @@ def _table(found: list[Summary]) -> Any:
     for run in found:
         state = Text(run.state, style=COLOURS.get(run.state, ""))
         scores = [f"{name.replace('_', ' ')} {run.results[name]:.1%}" for name in SCORES if name in run.results]
-        result = ", ".join(scores) or run.reason
+        result = Text(", ".join(scores) or run.reason)
+        if run.results.get("collapsed"):
+            result = Text.assemble(("collapsed", "bold red"), "; ", result)
         steps = f"{run.step:,}/{run.steps:,}"
         table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), age(run.started), result)
     return table
@@ -78,7 +81,8 @@ def show(run: Folder, as_json: Json = False) -> None:
     from attnlab.runs import read_config, read_metrics, read_record, read_status
 
     record = read_record(run)
-    found = {"status": read_status(run), **record, "config": read_config(run),
+    first = {"status": read_status(run)} | ({"collapsed": record["collapsed"]} if "collapsed" in record else {})
+    found = {**first, **record, "config": read_config(run),
              "last_metrics": list(read_metrics(run / "metrics.jsonl"))[-2:]}  # fmt: skip
     if as_json:
         console.out.print_json(json.dumps(found))
@@ -92,11 +96,12 @@ def compare(
     second: Annotated[Path, typer.Argument(metavar="OTHER", help="Folder of another run.")],
     as_json: Json = False,
 ) -> None:
-    """Show the settings in which two runs differ, and their results side by side."""
+    """Show the settings in which two runs differ, and their results side by side; of classifiers, a test of both."""
     from rich.table import Table
 
     from attnlab.runs import read_record
     from attnlab.runs.listing import differences
+    from attnlab.runs.paired import runs_tested
 
     rows = dict(differences(first, second))
     results = [read_record(path).get("results", {}) for path in (first, second)]
@@ -111,6 +116,8 @@ def compare(
     for name, (one, two) in rows.items():
         table.add_row(name, str(one), str(two))
     console.result(table if rows else "the two runs have the same configuration and no results yet.")
+    if (tested := runs_tested(first, second)) is not None:
+        console.result(f"\n{tested}")
 
 
 def register(lab: typer.Typer) -> None:

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab import console
+from attnlab.cli.launching import hand_over, must_exist, refuse
 from attnlab.config import Section
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key, leaves, load, value_of
 from attnlab.errors import UserError
 from attnlab.jobs.kinds import KINDS, config_of
+from attnlab.launch.commandline import PROGRAM, typed
+from attnlab.launch.config import LaunchConfig, asked
+from attnlab.runs.folder import ROOT, fresh_path, may_begin
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import JobConfig, RunOptions
@@ -40,20 +44,34 @@ DryRun = Annotated[
 
 
 def _command(kind: str, doc: str) -> Any:
+    @with_flags(LaunchConfig)
     @with_flags(config_of(kind))
     def command(
         flags: dict[Key, Any],
+        launching: dict[Key, Any],
+        context: typer.Context,
         recipe: Recipe = None,
         run: Run = None,
         overwrite: Overwrite = False,
         resume: Resume = False,
         dry_run: DryRun = False,
     ) -> None:
+        launch = asked(LaunchConfig, launching)
+        if launch is not None:
+            refuse(overwrite=overwrite, dry_run=dry_run)
+        config = _resumed(kind, recipe, flags, run, overwrite) if resume else load(config_of(kind), recipe, flags)
+        if launch is not None:
+            must_exist(config)
+            folder = run or fresh_path(ROOT, kind)
+            again = [*PROGRAM, "resume", str(folder)]
+            if not resume and folder.exists():
+                may_begin(folder)
+            begin = again if resume else [*typed(context, without="run"), f"--run={folder}"]
+            hand_over(launch, kind, folder, begin, again)
+            return
         from attnlab.jobs.job import RunOptions
 
-        options = RunOptions(run, overwrite, resume, dry_run)
-        config = _resumed(kind, recipe, flags, options) if resume else load(config_of(kind), recipe, flags)
-        start(kind, config, options)
+        start(kind, config, RunOptions(run, overwrite, resume, dry_run))
 
     command.__doc__ = doc
     return command
@@ -98,20 +116,20 @@ def _start_one(kind: str, config: JobConfig, options: RunOptions) -> None:
         console.result(f"run: {path}\nreport: {path / 'report.html'}")
 
 
-def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], options: RunOptions) -> JobConfig:
+def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], run: Path | None, overwrite: bool) -> JobConfig:
     """The configuration of the run to go on with; flags that would change it are refused."""
     from attnlab.jobs.job import must_be_resumable, saved_config
     from attnlab.runs import read_record
 
-    if options.path is None:
+    if run is None:
         raise UserError("--resume needs --run: the folder of the run to go on with.")
-    if options.overwrite:
+    if overwrite:
         raise UserError("--resume and --overwrite contradict each other: give one of them.")
-    found = read_record(options.path)["kind"]
+    found = read_record(run)["kind"]
     if found != kind:
-        raise UserError(f"{options.path} is a {found} run: use 'attnlab resume {options.path}'.")
-    must_be_resumable(options.path)
-    saved = saved_config(options.path, config_of(kind))
+        raise UserError(f"{run} is a {found} run: use 'attnlab resume {run}'.")
+    must_be_resumable(run)
+    saved = saved_config(run, config_of(kind))
     if recipe or flags:
         must_keep(saved, load(config_of(kind), recipe, flags), flags, recipe)
     return saved
@@ -128,18 +146,31 @@ def must_keep(saved: Section, asked: Section, flags: Iterable[Key], recipe: Path
             )
 
 
-def resume(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]) -> None:
+@with_flags(LaunchConfig)
+def resume(
+    launching: dict[Key, Any],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+) -> None:
     """Go on with an interrupted or failed run, exactly where its last checkpoint is."""
     from attnlab.jobs.job import RunOptions, must_be_resumable, saved_config
     from attnlab.runs import read_record
 
+    launch = asked(LaunchConfig, launching)
     kind = read_record(run)["kind"]
     if kind == "compare":
         raise UserError(f"{run} is a comparison: go on with 'attnlab compare --run {run} --resume'.")
+    if kind == "sweep":
+        raise UserError(f"{run} is a sweep: go on with 'attnlab sweep --run {run} --resume'.")
     if kind not in KINDS:
         raise UserError(f"{run} is a {kind} run, which cannot be resumed: start it again.")
     must_be_resumable(run)
-    start(kind, saved_config(run, config_of(kind)), RunOptions(run, resume=True))
+    config = saved_config(run, config_of(kind))
+    if launch is not None:
+        must_exist(config)
+        again = [*PROGRAM, "resume", str(run)]
+        hand_over(launch, kind, run, again, again)
+        return
+    start(kind, config, RunOptions(run, resume=True))
 
 
 def register(app: typer.Typer) -> None:

@@ -6,16 +6,16 @@ time is whole rounds of all variants, and an hour in which the machine is busy f
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from attnlab.config import find_setting, lay_over, leaves, split_list
+from attnlab.config import find_setting, lay_over, split_list
 from attnlab.config.recipe import Key
 from attnlab.jobs.kinds import config_of
+from attnlab.jobs.several import folder_name, seed_key, unlike
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ def variants(config: Any) -> list[Variant]:
     rows: list[Variant] = []
     for choices in product(*axes):
         varied = [choice.shown for axis, choice in zip(axes, choices, strict=True) if len(axis) > 1]
-        label = _unlike(" + ".join(varied) or choices[0].shown, [row.label for row in rows])
-        folder = _unlike(re.sub(r"[^\w.-]+", "-", label), [row.folder for row in rows])
+        label = unlike(" + ".join(varied) or choices[0].shown, [row.label for row in rows])
+        folder = folder_name(label, [row.folder for row in rows])
         settings = {key: value for choice in choices for key, value in choice.settings.items()}
         rows.append(Variant(label, folder, settings))
     return rows
@@ -75,20 +75,10 @@ def _axes(config: Any) -> list[list[Choice]]:
     return [*axes, changes]
 
 
-def _unlike(name: str, taken: list[str]) -> str:
-    """Two files of the same name in different folders are two variants."""
-    return next(each for n in range(1, 10_000) if (each := name if n == 1 else f"{name}-{n}") not in taken)
-
-
 def cells(config: Any) -> Iterator[Cell]:
     for seed in range(config.compare.seeds):
         for variant in variants(config):
             yield Cell(variant, seed)
-
-
-def seed_key(job: str) -> Key:
-    """Where a job is told its seed."""
-    return next(key for key in leaves(config_of(job)) if key[-1] == "seed")
 
 
 def job_config(config: Any, cell: Cell, known: Mapping[str, Any]) -> Any:
@@ -98,6 +88,6 @@ def job_config(config: Any, cell: Cell, known: Mapping[str, Any]) -> Any:
     """
     from attnlab.compare.subjects import subject_of
 
-    job = config.compare.job
-    settings = dict(cell.variant.settings) | {seed_key(job): cell.seed}
-    return lay_over(config_of(job), subject_of(config).values(config, known), settings)
+    job, subject = config.compare.job, subject_of(config)
+    settings = subject.settings(config, cell.variant) | {seed_key(job): cell.seed}
+    return lay_over(config_of(job), subject.values(config, known), settings)

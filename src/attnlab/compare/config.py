@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import create_model, field_validator
+from pydantic import create_model, field_validator, model_validator
 
+from attnlab.compare.choices import AXES as CHOICES
+from attnlab.compare.choices import parse_choices, rated_optimizer
 from attnlab.config import (
     BatchSection,
     MachineSection,
@@ -15,27 +17,13 @@ from attnlab.config import (
     option,
     split_list,
 )
-from attnlab.errors import unknown
 from attnlab.jobs.configs import MeasuresSection, ShapeSection, StreamSection
-from attnlab.jobs.kinds import KINDS, config_of
+from attnlab.jobs.several import ManyRuns, beside
 
 DEFAULT_STEPS = 1000
 
 
-def comparable() -> list[str]:
-    """The kinds of jobs that say by what their runs are judged."""
-    return [kind for kind in KINDS if config_of(kind).headlines]
-
-
-def _dotted(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{world: {paraphrases: [...]}} is {world.paraphrases: [...]}."""
-    found: dict[str, Any] = {}
-    for name, value in values.items():
-        found |= _dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
-    return found
-
-
-class VariantsSection(Section):
+class VariantsSection(ManyRuns):
     topic: ClassVar[str] = "What is compared"
 
     job: str = option("language", "What is run: language (a GPT on one text), knowledge, finetune, classify.")
@@ -49,30 +37,28 @@ class VariantsSection(Section):
     changes: str = option(
         "", "The job as it is and with one change each, separated by commas: model.norm=layernorm, optimizer.lr=0.01"
     )
+    models: dict[str, dict[str, Any]] = option(
+        {}, "Classifiers made of these pretrained models, separated by commas; settings of one alone: name:lr=1e-4"
+    )
+    methods: dict[str, dict[str, Any]] = option(
+        {}, "Classifiers tuned in these ways: full, head, prompt, prefix, lora, ...; head:lr=1e-2:epochs=20"
+    )
+    optimizers: dict[str, dict[str, Any]] = option(
+        {}, "Classifiers trained with these optimizers: adamw, sgd, adagrad, ...; sgd:lr=1e-2"
+    )
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
 
-    @field_validator("job")
+    @field_validator("models", "methods", "optimizers", mode="before")
     @classmethod
-    def _job(cls, value: str) -> str:
-        if value not in comparable():
-            raise ValueError(unknown("job", value, comparable()))
-        return value
+    def _choices(cls, value: Any) -> Any:
+        return parse_choices(value)
 
-    @field_validator("vary", mode="before")
-    @classmethod
-    def _axes(cls, value: Any) -> Any:
-        """{setting: [values]}, or the same on a command line: 'setting=1,2,4; other=a,b'."""
-        if isinstance(value, str):
-            parts = [part.partition("=") for part in value.split(";") if part.strip()]
-            value = {name.strip(): values if equals else "" for name, equals, values in parts}
-        if not isinstance(value, dict):
-            raise ValueError("write 'setting: [1, 2, 4]', or --vary setting=1,2,4")
-        axes = {str(name): values if isinstance(values, list) else split_list(values)
-                for name, values in _dotted(value).items()}  # fmt: skip
-        for name, values in axes.items():
-            if len({str(each) for each in values}) != len(values) or not values:
-                raise ValueError(f"{name!r} needs different values to try, such as {name}=1,2,4")
-        return axes
+    @model_validator(mode="after")
+    def _classifiers(self) -> VariantsSection:
+        for name in CHOICES:
+            if getattr(self, name) and self.job != "classify":
+                raise ValueError(f"{name} are compared as classifiers: leave the job out, or write job: classify")
+        return self
 
     @field_validator("changes", mode="before")
     @classmethod
@@ -124,6 +110,8 @@ def comparison_of(job: str) -> type[Any]:
     """What a comparison of such jobs is told: what is compared, and the job's own settings."""
     if job == "language":
         return CompareConfig
-    fields: dict[str, Any] = {name: (field.annotation, field) for name, field in config_of(job).model_fields.items()}
-    name = f"Compare{KINDS[job].stem}Config"
-    return create_model(name, __base__=Section, compare=(VariantsSection, VariantsSection(job=job)), **fields)
+    found = beside(job, "compare", VariantsSection(job=job))
+    if job == "classify":  # what is tuned decides the rate, unless one is given
+        optimizer = rated_optimizer()
+        found = create_model(found.__name__, __base__=found, optimizer=(type(optimizer), optimizer))
+    return found

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from attnlab.compare import figures, words
 from attnlab.compare.results import Results
 from attnlab.compare.subjects import subject_of
-from attnlab.report.figures import save
-from attnlab.report.page import Figure, Passage, Table, write_page
+from attnlab.report.page import Figure, Passage, Table, draw, write_page
+from attnlab.report.surroundings import again
 
 
 def write_comparison_page(root: Path, results: Results) -> Path:
@@ -24,16 +21,12 @@ def write_comparison_page(root: Path, results: Results) -> Path:
         Passage("What it cost", tables=[subject.cost(results)]),
         _failures(results),
         Passage("Read with care", subject.cautions(results)),
-        Passage("How to do it again", tables=[_surroundings(results)], printed=_printed(results)),
+        again(results.record, results.config.model_dump(mode="json"), results.data, results.config.machine.threads),
     ]
     path = root / "report.html"
     title = f"Comparison: {', '.join(row.label for row in results.rows)}"
     write_page(path, title, subject.lead(results), [passage for passage in passages if passage is not None])
     return path
-
-
-def draw(root: Path, name: str, drawn: Any, caption: str) -> Figure:
-    return Figure(save(drawn, root / "figures" / f"{name}.png"), caption)
 
 
 def _ending_figures(root: Path, results: Results) -> list[Figure]:
@@ -42,10 +35,13 @@ def _ending_figures(root: Path, results: Results) -> list[Figure]:
         return []
     how = "" if results.ranked else " One seed: no interval, no ranking."
     measure, shown = results.measure, [m for m in subject_of(results.config).measures if rows[0].by_seed(m.name)]
+    own = subject_of(results.config).endings(root, results)
     what = "a tick for each run, the mean and its 95% interval over seeds"
     if (axis := figures.numeric_axis(results.config)) is not None:
         caption = f"By {axis}: {what}.{how}"
-        return [draw(root, "curve", figures.along(results, shown, axis), caption)]
+        return [draw(root, "curve", figures.along(results, shown, axis), caption), *own]
+    if own:
+        return own
     if len(shown) > 1:
         return [draw(root, "bars", figures.bars(rows, shown), f"At the end: {what}.{how}")]
     caption = f"{measure.title.capitalize()} at the end: {what}.{how}"
@@ -55,23 +51,3 @@ def _ending_figures(root: Path, results: Results) -> list[Figure]:
 def _failures(results: Results) -> Passage | None:
     rows = [[row.label, str(seed), reason] for row in results.rows for seed, reason in row.failures.items()]
     return Passage("What failed", tables=[Table(["variant", "seed", "reason"], rows)]) if rows else None
-
-
-def _surroundings(results: Results) -> Table:
-    record = results.record
-    machine, git = record["machine"], record.get("git")
-    threads = results.config.machine.threads
-    rows = [
-        ["started", record["started"]],
-        ["machine", f"{machine['cpu']}, {machine['cores']} cores ({threads} used), {machine['memory_gib']} GiB, "
-                    f"{', '.join(machine['devices']) or 'no accelerator'}"],
-        ["versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())],
-        ["git commit", f"{git['commit']}{' with changes' if git['changed'] else ''}" if git else "none"],
-        ["data", yaml.safe_dump(results.data, default_flow_style=True, width=10_000).strip()],
-    ]  # fmt: skip
-    return Table(["", ""], rows)
-
-
-def _printed(results: Results) -> str:
-    settings = yaml.safe_dump(results.config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    return f"{results.record['command']}\n\n{settings.rstrip()}"

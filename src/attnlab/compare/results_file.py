@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from pathlib import Path
 from typing import Any
 
 from attnlab.compare.results import Results, Row
 from attnlab.compare.subjects import subject_of
-from attnlab.compare.words import plain
-from attnlab.runs.files import write_text
+from attnlab.report.numbers import plain, write_json
 
 
 def write_results(root: Path, results: Results) -> None:
@@ -21,11 +18,12 @@ def write_results(root: Path, results: Results) -> None:
         "ranked": results.ranked,
         "ranked_by": results.measure.name,
         "variants": [_plain_row(row, results) for row in results.ordered],
+        **subject_of(results.config).more(results),
         "config": results.config.model_dump(mode="json"),
         "data": results.data,
         **{name: results.record[name] for name in ("command", "started", "machine", "versions", "git")},
     }
-    write_text(root / "results.json", json.dumps(_finite(found), indent=1, ensure_ascii=False) + "\n")
+    write_json(root / "results.json", found)
 
 
 def _plain_row(row: Row, results: Results) -> dict[str, Any]:
@@ -37,12 +35,3 @@ def _plain_row(row: Row, results: Results) -> dict[str, Any]:
         "difference": plain(difference) if difference else None,
         **subject_of(results.config).plain(row, results),
     }  # fmt: skip
-
-
-def _finite(value: Any) -> Any:
-    """JSON knows no infinities."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -11,16 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.compare import words
-from attnlab.compare.cells import Cell, Choice, Variant, job_config, seed_key, variants
+from attnlab.compare.cells import Cell, Choice, Variant, job_config, variants
 from attnlab.compare.results import Results, Row
-from attnlab.config import value_of
+from attnlab.config.recipe import Key
 from attnlab.errors import UserError
 from attnlab.jobs.kinds import config_of
 from attnlab.jobs.measures import Measure
-from attnlab.report.page import Passage, Table
+from attnlab.jobs.several import must_fix_the_batch, must_not_name_a_seed
+from attnlab.report.numbers import plain, plus_minus
+from attnlab.report.page import Figure, Passage, Table
 from attnlab.training.progress import clock
 
-ADAPTERS = {"language": ("attnlab.compare.language", "LanguageSubject")}
+ADAPTERS = {
+    "language": ("attnlab.compare.language", "LanguageSubject"),
+    "classify": ("attnlab.compare.classify", "ClassifySubject"),
+}
 
 
 def subject_of(config: Any) -> Subject:
@@ -36,6 +41,8 @@ def subject_of(config: Any) -> Subject:
 class Subject:
     """Any job that has headline measures."""
 
+    rates = words.ONE_RATE
+
     def __init__(self, job: str) -> None:
         self.job = job
 
@@ -50,14 +57,18 @@ class Subject:
 
     def check(self, config: Any) -> None:
         """Whatever is wrong for all variants is an error; what is wrong for one will be a row."""
-        if value_of(config, seed_key(self.job)) != 0:
-            raise UserError("a comparison runs the seeds 0, 1, ...: give their number with --seeds, and no seed.")
+        must_fix_the_batch(config)
+        must_not_name_a_seed(config, self.job, "comparison")
         for variant in variants(config):
             job_config(config, Cell(variant, 0), {})  # refuses what is no setting or no value of it
 
     def decide(self, config: Any, cell: Cell) -> dict[str, Any]:
         """What is settled once for a variant, before its first run, and kept."""
         return {}
+
+    def settings(self, config: Any, variant: Variant) -> dict[Key, Any]:
+        """What makes the variant."""
+        return dict(variant.settings)
 
     def values(self, config: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         """What all runs share, as the job's configuration takes it."""
@@ -83,9 +94,9 @@ class Subject:
                 continue
             difference = results.difference(row)
             rows.append([
-                words.named(row, results), words.plus_minus(row.mean(chosen.name), chosen.form),
+                words.named(row, results), plus_minus(row.mean(chosen.name), chosen.form),
                 words.signed(difference, chosen.form) if difference else "",
-                *[words.plus_minus(row.mean(measure.name), measure.form) for measure in others],
+                *[plus_minus(row.mean(measure.name), measure.form) for measure in others],
             ])  # fmt: skip
         return Table(header, rows)
 
@@ -93,6 +104,10 @@ class Subject:
         rows = [[row.label, f"{row.parameters:,}", f"{row.steps:,}", clock(row.mean("seconds").mean)]
                 for row in results.ordered if row.runs]  # fmt: skip
         return Table(["variant", "parameters", "steps", "time a run"], rows)
+
+    def endings(self, root: Path, results: Results) -> list[Figure]:
+        """Where each variant ends, if there is more to it than its measures."""
+        return []
 
     def passages(self, root: Path, results: Results) -> list[Passage | None]:
         """What else the page shows."""
@@ -114,10 +129,18 @@ class Subject:
         test = [measure.title for measure in self.measures if measure.split == "test"]
         chosen = f"Weights and ranking are chosen by {results.measure.title}"
         split = f"{chosen}; {', '.join(test)} chose nothing and stands beside it." if test else f"{chosen}."
-        return [words.seeds(results), split]
+        return [f"{words.seeds(results)} {self.rates}", split]
 
     def plain(self, row: Row, results: Results) -> dict[str, Any]:
         """A row for results.json: every number that was measured."""
         names = {name: None for run in row.runs.values() for name, value in run.items()
                  if isinstance(value, int | float) and not isinstance(value, bool)}  # fmt: skip
-        return {name: words.plain(row.mean(name), row.by_seed(name)) for name in names}
+        return {name: plain(row.mean(name), row.by_seed(name)) for name in names}
+
+    def pair(self, results: Results, asked: str) -> str:
+        """Two variants, 'A,B', tested against each other."""
+        raise UserError(f"--pair: only classifiers say something about each example; these are runs of {self.job!r}.")
+
+    def more(self, results: Results) -> dict[str, Any]:
+        """What else results.json holds."""
+        return {}

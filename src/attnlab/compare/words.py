@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from attnlab.compare.results import Results, Row
+from attnlab.report.numbers import plus_minus
 from attnlab.stats import Mean
 
-
-def plus_minus(mean: Mean, form: str = ".3f") -> str:
-    """1.234 ± 0.004, or the bare number of a single run."""
-    if not mean.count:
-        return "not measured"
-    return f"{mean.mean:{form}}" + (f" ± {mean.half_width:{form.lstrip('+')}}" if mean.half_width is not None else "")
+ONE_RATE = "One learning rate for all may suit some better than others."
 
 
 def signed(mean: Mean, form: str = ".3f") -> str:
@@ -25,12 +18,6 @@ def named(row: Row, results: Results) -> str:
     """A variant's label, with how many of its runs there are when some are missing."""
     missing = results.config.compare.seeds - len(row.runs)
     return row.label + (f" ({len(row.runs)} of its runs)" if missing else "")
-
-
-def plain(mean: Mean, by_seed: Mapping[int, float] | None = None) -> dict[str, Any]:
-    """A mean for a file."""
-    found: dict[str, Any] = {"mean": mean.mean, "interval": mean.interval, "runs": mean.count}
-    return found | ({"by_seed": dict(by_seed)} if by_seed else {})
 
 
 def verdicts(results: Results) -> list[str]:
@@ -75,6 +62,5 @@ def seeds(results: Results) -> str:
     return (
         f"{results.config.compare.seeds} seeds a variant. Intervals (±) are 95% after Student over seeds, each on its "
         "own: of twenty such statements one is expected to be wrong. They speak about other seeds on this data with "
-        "these settings, not about other data, sizes or budgets. One learning rate for all may suit some better than "
-        "others."
+        "these settings, not about other data, sizes or budgets."
     )

@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import typer
+from pydantic import create_model
 from pydantic.fields import FieldInfo
 
 from attnlab.config.recipe import Key, default_of, flag_of, leaves
@@ -20,12 +21,13 @@ from attnlab.config.sections import Section
 METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
 
 
-def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate `command(flags, ...)`: it gains every leaf of `config` as an option."""
+def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorate `command(flags, ...)`: it gains every leaf of `config`, and of parts of others, as an option."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        options = {_parameter_name(key): key for key in leaves(config)}
-        names = [flag_of(key, field) for key, (field, _) in leaves(config).items()]
+        owners = {key: owner for owner in (config, *parts) for key in leaves(owner)}
+        options = {parameter_name(key): key for key in owners}
+        names = [flag_of(key, leaves(owner)[key][0]) for key, owner in owners.items()]
         assert len(names) == len(set(names)), f"two settings of {config.__name__} share a flag"
 
         @wraps(command)
@@ -36,8 +38,8 @@ def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable
 
         own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
         inherited = set(getattr(config.__bases__[0], "model_fields", {}))
-        ordered = sorted(leaves(config).items(), key=lambda leaf: leaf[0][0] in inherited)  # its own first
-        made = [_parameter(key, leaf, default_of(config, key)) for key, leaf in ordered]
+        ordered = sorted(owners.items(), key=lambda leaf: leaf[0][0] in inherited)  # its own first
+        made = [_parameter(key, leaves(owner)[key], default_of(owner, key)) for key, owner in ordered]
         parameters = sorted([*own, *made], key=lambda parameter: parameter.kind)
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         with_options.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -46,7 +48,20 @@ def with_flags(config: type[Section]) -> Callable[[Callable[..., Any]], Callable
     return decorate
 
 
-def _parameter_name(key: Key) -> str:
+def part_of(config: type[Section], topic: str, *names: str) -> type[Section]:
+    """Some settings of a configuration, by their dotted names, under a topic of their own: flags for a command."""
+    base: Any = type("Part", (Section,), {"topic": topic, "__annotations__": {"topic": ClassVar[str]}})
+    sections: dict[str, dict[str, Any]] = {}
+    for name in names:
+        section, setting = name.split(".")
+        field = leaves(config)[section, setting][0]
+        sections.setdefault(section, {})[setting] = (field.annotation, field)
+    made = {name: create_model(name, __base__=base, **fields) for name, fields in sections.items()}
+    whole: dict[str, Any] = {name: (section, section()) for name, section in made.items()}
+    return create_model("Parts", __base__=Section, **whole)
+
+
+def parameter_name(key: Key) -> str:
     return "__".join(key)
 
 
@@ -60,11 +75,11 @@ def _parameter(key: Key, leaf: tuple[FieldInfo, type[Section]], default: Any) ->
     else:
         info = typer.Option(flag, help=help_text, rich_help_panel=section.topic, metavar=_metavar(field))
         annotation = Annotated[str | None, info]
-    return inspect.Parameter(_parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return inspect.Parameter(parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _default_text(field: FieldInfo, default: Any) -> str:
-    if default in (None, "", {}) or "(default" in (field.description or ""):
+    if default in (None, "", {}, []) or "(default" in (field.description or ""):
         return ""
     shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
     return f"(default: {shown})"

@@ -85,9 +85,11 @@ def find_setting(kind: type[Section], name: str) -> Key:
 
 
 def _like(name: str, known: list[str]) -> str:
-    """The settings that end alike, else the nearest in spelling."""
+    """The settings that end alike, or nearly so, else the nearest in spelling."""
     last = name.rpartition(".")[2].replace("-", "_")
-    alike = [each for each in known if each.rpartition(".")[2] == last] or [nearest(name, known) or known[0]]
+    ends = {each: each.rpartition(".")[2] for each in known}
+    close = last if last in ends.values() else nearest(last, ends.values())
+    alike = [each for each, end in ends.items() if end == close] or [nearest(name, known) or known[0]]
     return " or ".join(map(repr, alike))
 
 
@@ -166,6 +168,8 @@ def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, s
 
 def _construct(node: yaml.Node) -> Any:
     """The value of a node; built by the safe loader, so a file can hold data and nothing else."""
+    if isinstance(node, yaml.ScalarNode) and ":" in node.value and node.tag.endswith((":int", ":float")):
+        return node.value  # a time on the clock, which YAML would take for a number to the base 60
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)

@@ -11,6 +11,7 @@ import re
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic.fields import FieldInfo
 
 from attnlab.errors import unknown
 
@@ -26,6 +27,11 @@ def _absolute(path: str | None) -> str | None:
 
 
 FilePath = Annotated[str | None, AfterValidator(_absolute)]
+
+
+def is_path(field: FieldInfo) -> bool:
+    """Whether a setting names a file or a folder."""
+    return any(getattr(each, "func", None) is _absolute for each in field.metadata)
 
 
 def split_list(value: Any) -> list[str]:
@@ -92,6 +98,10 @@ class OptimizerSection(Section):
     beta1: float = option(0.9, "First moment's decay (Adam family).", ge=0, lt=1)
     beta2: float = option(0.95, "Second moment's decay (Adam family).", ge=0, lt=1)
     momentum: float = option(0.9, "Momentum (SGD, RMSprop).", ge=0, lt=1)
+    layer_decay: float = option(
+        1.0, "Each layer learns at this share of the rate of the layer above it; below 1, low layers change least.",
+        gt=0, le=1,
+    )  # fmt: skip
     clip: float | None = option(1.0, "Largest norm of the gradient; 'none' switches clipping off.", gt=0)
 
     @field_validator("name")

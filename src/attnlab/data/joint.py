@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from attnlab.data.batching import pad
-from attnlab.data.masking import MaskedExamples
+from attnlab.data.masking import MaskedRows
 from attnlab.data.wordpiece import Encoded, WordPiece
 
 
@@ -62,7 +62,7 @@ class JointExamples:
     few labelled ones there are; which one goes with a labelled text depends on the seed and the epoch only.
     """
 
-    def __init__(self, labelled: EncodedExamples, masked: MaskedExamples, seed: int) -> None:
+    def __init__(self, labelled: EncodedExamples, masked: MaskedRows, seed: int) -> None:
         self.labelled, self.masked, self.seed = labelled, masked, seed
         self.lengths = labelled.lengths
 

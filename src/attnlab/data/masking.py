@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from attnlab.data.batching import pad
-from attnlab.data.wordpiece import Encoded
+from attnlab.data.wordpiece import Encoded, WordPiece
 from attnlab.errors import UserError
 from attnlab.objectives import IGNORE
 
@@ -109,14 +109,12 @@ class Masking:
         return [id_ for id_ in range(len(self.tokenizer)) if id_ not in self.tokenizer.special_ids]
 
 
-class MaskedExamples:
-    """Texts without labels, each masked anew every epoch."""
+class MaskedRows:
+    """Rows of pieces, [CLS] and [SEP] among them, each masked anew every epoch."""
 
-    def __init__(self, texts: Sequence[str], masking: Masking, longest: int) -> None:
-        encoded = [masking.tokenizer.encode(text, None, longest) for text in texts]
-        self.cut = sum(row.cut for row in encoded)
-        self.rows, self.masking = [row.input_ids for row in encoded], masking
-        self.lengths = [len(row) for row in self.rows]
+    def __init__(self, rows: Sequence[list[int]], masking: Masking) -> None:
+        self.rows, self.masking = rows, masking
+        self.lengths = [len(row) for row in rows]
 
     def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
         drawn = [self.masking(self.rows[index], index, epoch) for index in indices]
@@ -127,3 +125,20 @@ class MaskedExamples:
             "attention_mask": (torch.arange(input_ids.shape[1]) < lengths[:, None]).long(),
             "labels": pad([asked for _, asked in drawn], IGNORE),
         }
+
+
+class MaskedExamples(MaskedRows):
+    """Texts without labels, a row each: what is longer is cut."""
+
+    def __init__(self, texts: Sequence[str], masking: Masking, longest: int) -> None:
+        encoded = [masking.tokenizer.encode(text, None, longest) for text in texts]
+        self.cut = sum(row.cut for row in encoded)
+        super().__init__([row.input_ids for row in encoded], masking)
+
+
+def blocks(text: str, tokenizer: WordPiece, longest: int) -> list[list[int]]:
+    """All of a text, as rows of [CLS], at most `longest` - 2 pieces, [SEP]."""
+    ids, room = tokenizer.piece_ids(text), longest - 2
+    if room < 1:
+        raise UserError(f"blocks of {longest} pieces leave no room for text beside [CLS] and [SEP]: give 3 or more.")
+    return [[tokenizer.cls_id, *ids[at : at + room], tokenizer.sep_id] for at in range(0, len(ids), room)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,18 @@ from attnlab.data.tasks.labelled import Labelled
 from attnlab.data.texts import FeatureExamples, text_examples
 from attnlab.errors import UserError
 from attnlab.jobs import collapse, joint
+from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.jobs.job import Parts, RunOptions, run_job
-from attnlab.jobs.knowledge import load_best
 from attnlab.jobs.labelled_data import read_texts, wanted
+from attnlab.jobs.trained import load_trained, load_tuned
 from attnlab.objectives import Classification, Objective
 from attnlab.pretrained.classifier import Classifier, HeadOnly
 from attnlab.pretrained.label_words import LabelWords
-from attnlab.pretrained.load import Loaded, load_classifier
+from attnlab.pretrained.load import Loaded
 from attnlab.pretrained.predicting import Part, predict
 from attnlab.pretrained.source import fingerprint
-from attnlab.pretrained.tuning import learning, tune
+from attnlab.pretrained.tuning import learning
 from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.files import write_text
 from attnlab.scoring import Scores
@@ -101,6 +102,7 @@ class ClassifyJob:
         return Parts(
             model, objective, train, evaluate, metric,
             facts=self._facts(data, texts, loaded), finish=finish, callbacks=callbacks,
+            whole=loaded.model if config.tuning.method == "head" else None,
         )  # fmt: skip
 
     def _evaluation(
@@ -164,23 +166,12 @@ class ClassifyJob:
     @staticmethod
     def score_test(run: Path) -> dict[str, float]:
         """The test scores of a finished run that left its test split alone: for the winner of a search."""
-        from attnlab.jobs.trained import load_trained
-
         trained = load_trained(run)
         data = read_texts(trained.config.data)
         if "test" not in data.splits:
             raise UserError(f"{run}: {data.name} has no test split.")
         scores = trained.score(data.splits["test"])
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
-
-
-def load_tuned(config: ClassifyConfig, classes: Sequence[str]) -> Loaded:
-    """The model that a configuration names, ready to learn as it says."""
-    model, tuning = config.model, config.tuning
-    loaded = load_classifier(model.name, classes, model.pooling, model.head, model.dropout)
-    tune(loaded.model, tuning.method, length=tuning.length, rank=tuning.rank, alpha=tuning.alpha,
-         dropout=tuning.adapter_dropout, layers=tuning.layers)  # fmt: skip
-    return loaded
 
 
 def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:

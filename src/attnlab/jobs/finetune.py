@@ -13,9 +13,10 @@ from attnlab.data.questions import QuestionExamples
 from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
+from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import FinetuneConfig, WorldSection
 from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import data_facts, load_best, load_gpt, make_gpt, model_files
+from attnlab.jobs.knowledge import data_facts, load_gpt, make_gpt, model_files
 from attnlab.models.gpt import GPT
 from attnlab.objectives import NextToken
 from attnlab.runs import RunFolder, read_config, read_record

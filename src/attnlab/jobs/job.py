@@ -22,24 +22,25 @@ from attnlab.data.batching import Batches, BatchPlan, Examples
 from attnlab.errors import RunFailed, UserError
 from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
+from attnlab.machine.peak import peak, start_peak
 from attnlab.objectives import Objective
 from attnlab.processes.sharding import shard
 from attnlab.processes.team import current
-from attnlab.runs import RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.runs.onlooker import opened
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
 from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.compile_choice import choose_compile
-from attnlab.training.estimate import estimate
+from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import clock, progress
 from attnlab.training.scaling import standing
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState, seed_everything, seed_process
-from attnlab.training.stop import Interrupted, listening
+from attnlab.training.stop import Interrupted, Stopped, listening
 
 
 @dataclass
@@ -55,6 +56,12 @@ class Parts:
     facts: dict[str, Any] = field(default_factory=dict)  # about the data, for the record
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
     callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
+    whole: nn.Module | None = None  # what `model` is a part of, if the rest need not be trained with
+
+    def sizes(self) -> dict[str, int]:
+        """How many parameters there are in all, and how many learn."""
+        return {"parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
+                "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad)}  # fmt: skip
 
 
 class Job(Protocol):
@@ -75,12 +82,14 @@ class RunOptions:
     resume: bool = False
     dry_run: bool = False
     label: str | None = None
-    root: Path = Path("runs")
+    root: Path = ROOT
     again: str | None = None  # the command that goes on with it, when it is part of something larger
+    callbacks: tuple[Callback, ...] = ()  # told after the lab's own
 
 
 def run_job(job: Job, options: RunOptions) -> Path | None:
     """Train; returns the run folder, or None after a dry run."""
+    start_peak()
     with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
         prepared = _prepare(job, options.dry_run)
     if options.dry_run:
@@ -90,9 +99,10 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     with listening() as stop:
         try:
             _train(prepared, run, options, stop)
-        except Interrupted as interruption:
-            run.set_status("interrupted", str(interruption))
-            console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
+        except Stopped as end:
+            run.set_status("interrupted", str(end))
+            if isinstance(end, Interrupted):
+                console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
             raise
         except (RunFailed, UserError) as failure:
             _set_failed(run, str(failure))
@@ -108,6 +118,11 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     return run.path
 
 
+def cost_of(job: Job) -> Estimate:
+    """What the steps of a run would cost; nothing is written."""
+    return _prepare(job, dry_run=True).cost()
+
+
 @dataclass
 class Prepared:
     """A job with every 'auto' resolved, ready to run."""
@@ -119,17 +134,20 @@ class Prepared:
     steps: int
     changes: list[str]
 
+    def cost(self) -> Estimate:
+        """Time and memory of all steps, from a few."""
+        return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
+
     def describe(self) -> None:
         """What --dry-run prints."""
         import yaml
 
-        total = sum(p.numel() for p in self.parts.model.parameters())
-        learning = sum(p.numel() for p in self.parts.model.parameters() if p.requires_grad)
-        machine = self.config.machine
-        cost = estimate(self.parts.model, self.parts.objective, self.batches, self.steps, machine.device)
+        total, learning = self.parts.sizes().values()
+        cost = self.cost()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
         console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
+        machine = self.config.machine
         several = machine.processes > 1
         apart = f"; in each of {machine.processes} processes, without what they tell each other" if several else ""
         console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
@@ -199,17 +217,10 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
-    sizes = _sizes(prepared.parts.model)
-    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **sizes)
+    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **prepared.parts.sizes())
     for change in prepared.changes:
         run.note_change(change)
     return run
-
-
-def _sizes(model: nn.Module) -> dict[str, int]:
-    parameters = list(model.parameters())
-    return {"parameters": sum(p.numel() for p in parameters),
-            "learning_parameters": sum(p.numel() for p in parameters if p.requires_grad)}  # fmt: skip
 
 
 def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) -> None:
@@ -234,6 +245,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
         callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *callbacks]
         if TensorBoard.installed():
             callbacks.append(TensorBoard(run.path / "tensorboard", every))
+        callbacks += options.callbacks
     seed_process(config.training.seed, team.rank)
     sharded = config.machine.sharding == "fsdp"
     model = shard(parts.model, config.machine.device) if sharded else parts.model
@@ -247,17 +259,18 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -
     if options.resume:
         _say_where(trainer.restore(), trainer.state, run)
     state = trainer.fit()
-    team.from_first(lambda: _conclude(run, parts, state))
+    team.from_first(lambda: _conclude(run, prepared, state))
 
 
-def _conclude(run: RunFolder, parts: Parts, state: TrainState) -> None:
+def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
     """Test, write down, report."""
     from attnlab.report.run_page import write_run_page  # draws: not needed before the end
 
     with console.working("reporting ..."):
-        results = parts.finish(run, state) if parts.finish else {}
+        results = prepared.parts.finish(run, state) if prepared.parts.finish else {}
     padding = 1 - state.tokens / max(1, state.positions)
-    run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4))
+    run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4),
+                      peak_memory=peak(prepared.config.machine.device))  # fmt: skip
     run.set_status("finished", "stopped early" if state.stopped_early else "")
     write_run_page(run.path)
 

@@ -26,7 +26,7 @@ class Kind:
 
 KINDS = {
     "knowledge": Kind("attnlab.jobs.chain", "Knowledge", "Pretrain, fine-tune on questions, and score: one run."),
-    "pretrain": Kind("attnlab.jobs.pretrain", "Pretrain", "Pretrain a GPT on a corpus or a synthetic world."),
+    "pretrain": Kind("attnlab.jobs.pretrain", "Pretrain", "Pretrain a GPT or a BERT on a corpus or a synthetic world."),
     "finetune": Kind("attnlab.jobs.finetune", "Finetune", "Fine-tune a GPT on questions and answers."),
     "language": Kind("attnlab.jobs.language", "Language", "Train a GPT on a text read as one stream."),
     "classify": Kind("attnlab.jobs.classify", "Classify", "Fine-tune a pretrained encoder to classify texts."),

@@ -6,16 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torch import nn
-
 from attnlab.attention import build_mixer
 from attnlab.config import check
 from attnlab.data.vocabulary import Vocabulary
 from attnlab.errors import UserError
+from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import GPTSection
 from attnlab.models.gpt import GPT
 from attnlab.runs import read_config, read_record
-from attnlab.training.checkpoints import Checkpoints, Damaged, load_weights
 
 
 def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
@@ -41,6 +39,8 @@ def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSecti
     record = read_record(run)
     if record["kind"] not in ("pretrain", "finetune"):
         raise UserError(f"{run} is a {record['kind']} run: it holds no language model.")
+    if not (run / "vocabulary.json").is_file():
+        raise UserError(f"{run} is no GPT: masked words made a BERT of it, for 'attnlab classify --model {run}/model'.")
     vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
     section = check(GPTSection, read_config(run)["model"])
     _same_attention(section, run)
@@ -55,21 +55,6 @@ def _same_attention(section: GPTSection, run: Path) -> None:
     copy, own = run / "attention.py", Path(section.attention)
     if copy.is_file() and own.is_file() and own.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
         raise UserError(f"{own} has changed since {run} was trained with it: {copy} is the version it had.")
-
-
-def load_best(model: nn.Module, run: Path) -> None:
-    """Put a run's best weights on dev into `model`, or the last ones if nothing was evaluated."""
-    checkpoints = Checkpoints(run / "checkpoints")
-    try:
-        found = checkpoints.best() or checkpoints.newest()
-    except Damaged as damage:
-        raise UserError(f"{run}: its best checkpoint is damaged ({damage}).") from None
-    if found is None:
-        raise UserError(f"{run} has no checkpoint yet: let it train, or go on with 'attnlab resume {run}'.")
-    try:
-        load_weights(model, found.tensors["model"])
-    except ValueError as error:
-        raise UserError(f"{run}: {error}.") from None
 
 
 def data_facts(**values: Any) -> dict[str, Any]:

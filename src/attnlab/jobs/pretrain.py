@@ -1,4 +1,4 @@
-"""Pretrain a GPT on a corpus: next tokens, or corrupted spans."""
+"""Pretrain a GPT on a corpus: next tokens, or corrupted spans. Masked words, which make a BERT, are in masked.py."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from attnlab.answers.asking import share_right
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.corpus import read_corpus
+from attnlab.data.corpus import keep_aside, read_corpus, read_prose
 from attnlab.data.corruption import CorpusExamples
 from attnlab.data.pairs import Pair, read_pairs
 from attnlab.data.questions import QuestionExamples
@@ -23,6 +22,7 @@ from attnlab.errors import UserError
 from attnlab.jobs.configs import PretrainConfig
 from attnlab.jobs.job import Parts
 from attnlab.jobs.knowledge import data_facts, make_gpt, model_files
+from attnlab.jobs.masked import MaskedPretraining, refuse_masking
 from attnlab.objectives import NextToken
 from attnlab.runs.files import sha256
 from attnlab.training.loop import Evaluate, Metric
@@ -41,11 +41,15 @@ class PretrainJob:
     def build(self, device: str) -> Parts:
         config = self.config
         documents, known, facts = self._read()
+        if config.objective.masked:
+            return MaskedPretraining(config).build(documents, facts, device)
+        refuse_masking(config)
         pairs = self._questions(facts)
         questions = [text for pair in pairs.get("train", []) for text in pair]
         vocabulary = Vocabulary.build([*documents, *known, *questions], config.data.tokens)
         model = make_gpt(config.model, vocabulary)
-        train, dev = _split([vocabulary.encode(text) for text in documents], config)
+        encoded = [vocabulary.encode(text) for text in documents]
+        train, dev = keep_aside(encoded, config.data.dev_share, config.training.seed)
         corpus = self._corpus(train, vocabulary)
         facts |= {"documents": len(train), "tokens": sum(map(len, train)), "vocabulary": len(vocabulary)}
         if corpus.longer:
@@ -70,7 +74,8 @@ class PretrainJob:
             questions = [text for split in splits for pair in world.questions(split) for text in pair]
             return world.corpus(), questions, data_facts(source="synthetic world", people=len(world.people))
         path = Path(self.config.data.corpus)
-        return read_corpus(path), ["Where was born?"], data_facts(source=str(path), sha256=sha256(path))
+        read = read_prose if self.config.objective.masked else read_corpus
+        return read(path), ["Where was born?"], data_facts(source=str(path), sha256=sha256(path))
 
     def _questions(self, facts: dict[str, Any]) -> dict[str, list[Pair]]:
         """Questions to mix in, and those to watch, by split; none unless asked for."""
@@ -120,10 +125,3 @@ def mean_loss(batches: Batches, device: str) -> Evaluate:
         return {"loss": total / max(1.0, weight)}
 
     return evaluate
-
-
-def _split(documents: list[list[int]], config: PretrainConfig) -> tuple[list[list[int]], list[list[int]]]:
-    order = np.random.default_rng([config.training.seed, 1]).permutation(len(documents))
-    kept_aside = set(order[: round(config.data.dev_share * len(documents))].tolist())
-    train = [document for n, document in enumerate(documents) if n not in kept_aside]
-    return train, [documents[n] for n in sorted(kept_aside)]

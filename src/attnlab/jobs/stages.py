@@ -12,17 +12,25 @@ from attnlab.jobs.job import RunOptions, saved_config
 from attnlab.jobs.kinds import config_of, run_kind
 from attnlab.processes.team import current
 from attnlab.runs import RunFolder, is_run, read_status
+from attnlab.training.callbacks import Callback
 from attnlab.training.stop import Interrupted
 
 
-def run_stage(kind: str, config: Section, path: Path, label: str, again: str | None = None) -> None:
+def run_stage(
+    kind: str,
+    config: Section,
+    path: Path,
+    label: str,
+    again: str | None = None,
+    callbacks: tuple[Callback, ...] = (),
+) -> None:
     """Train into `path` whatever is missing there; one that was begun keeps its configuration."""
     state = current().from_first(lambda: _state_of(path))
     if state == "finished":
         return
     begun = state is not None
     chosen = saved_config(path, config_of(kind)) if begun else config
-    run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again))
+    run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again, callbacks=callbacks))
 
 
 def _state_of(path: Path) -> str | None:

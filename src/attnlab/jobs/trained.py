@@ -1,4 +1,4 @@
-"""A tuned classifier, taken from its run folder: to predict, to score, to give away."""
+"""A tuned classifier, taken from its run folder or from what was exported: to predict, to score, to give away."""
 
 from __future__ import annotations
 
@@ -11,57 +11,81 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.config import check
+from attnlab.data.joint import EncodedExamples
+from attnlab.data.tasks.columns import Columns
 from attnlab.data.tasks.labelled import Example
 from attnlab.data.texts import text_examples
 from attnlab.errors import UserError
 from attnlab.jobs import joint
+from attnlab.jobs.best import load_best
 from attnlab.jobs.configs import ClassifyConfig
-from attnlab.jobs.knowledge import load_best
+from attnlab.machine import facts
+from attnlab.machine.device import resolve_device
 from attnlab.pretrained.classifier import Classifier, HeadOnly
-from attnlab.pretrained.label_words import LabelWords
+from attnlab.pretrained.load import Loaded, load_classifier
 from attnlab.pretrained.predicting import predict
 from attnlab.pretrained.source import fingerprint
+from attnlab.pretrained.tuning import tune
 from attnlab.runs import read_config, read_record
 from attnlab.scoring import Scores
-from attnlab.training.setup import resolve
 
 
 @dataclass
 class Trained:
-    """The model of a run with its best weights, and what it needs to read texts."""
+    """A model with its best weights, and what it needs to read texts."""
 
     run: Path
     config: ClassifyConfig
-    model: Classifier | LabelWords
+    model: nn.Module
+    """Tokens in, logits out."""
     tokenizer: Any
     classes: tuple[str, ...]
     longest: int
+    columns: Columns | None
+    """Where texts and labels stood in the files of training."""
     folder: Path
     """Of the base model."""
+    device: str = "cpu"
 
-    def logits(self, examples: Sequence[Example]) -> Tensor:
-        """(N, K), in the order of the examples."""
-        texts = text_examples(examples, self.tokenizer, self.longest)
-        return predict(self.model, texts, self.config.machine.device)
+    @property
+    def paired(self) -> bool:
+        return self.columns is not None and self.columns.pair is not None
+
+    def encode(self, examples: Sequence[Example], where: str = "") -> EncodedExamples:
+        return text_examples(examples, self.tokenizer, self.longest, where)
+
+    def logits(self, texts: EncodedExamples) -> Tensor:
+        """(N, K), in the order of the texts."""
+        return predict(self.model, texts, self.device)
 
     def score(self, examples: Sequence[Example]) -> Scores:
-        return Scores(self.logits(examples), torch.tensor([example.label for example in examples]))
+        return Scores(self.logits(self.encode(examples)), torch.tensor([example.label for example in examples]))
+
+    def ready(self, device: str) -> Trained:
+        """On a device of this machine, whatever it was trained on; all that is needed is a pass forwards."""
+        self.device = resolve_device(device)
+        torch.set_num_threads(facts.cores())
+        self.model.to(self.device).eval()
+        return self
 
 
-def load_trained(run: Path, device: str = "auto") -> Trained:
-    """The classifier of a finished run; the base model must still be the one it was tuned from."""
-    from attnlab.jobs.classify import load_tuned
+def load_trained(path: Path, device: str = "auto") -> Trained:
+    """The classifier of a run, or of a folder that `attnlab export` made."""
+    from attnlab.jobs.exported import is_export, load_export
 
+    found = load_export(path) if is_export(path) else load_run(path)
+    return found.ready(device)
+
+
+def load_run(run: Path) -> Trained:
+    """The classifier of a run; the base model must still be the one it was tuned from."""
     record = read_record(run)
     if record["kind"] != "classify":
         raise UserError(f"{run} is a {record['kind']} run: it holds no classifier.")
     config = check(ClassifyConfig, read_config(run))
-    config.machine = resolve(config.machine.model_copy(update={"device": device}))
-    torch.set_num_threads(int(config.machine.threads))
     classes = tuple(record["data"]["classes"])
     loaded = load_tuned(config, classes)
-    if fingerprint(loaded.folder) != record["data"]["weights"]:
-        raise UserError(f"{run} was tuned from other weights than those now in {loaded.folder}: put the old ones back.")
+    must_be_base(loaded.folder, record["data"]["weights"], run)
     holder: nn.Module = loaded.model
     if config.tuning.method == "head":
         assert isinstance(loaded.model, Classifier)
@@ -69,6 +93,24 @@ def load_trained(run: Path, device: str = "auto") -> Trained:
     elif config.joint.mlm is not None:
         holder = joint.model(config, loaded)
     load_best(holder, run)
-    loaded.model.to(config.machine.device).eval()
     longest = min(config.data.max_tokens, loaded.longest)
-    return Trained(run, config, loaded.model, loaded.tokenizer, classes, longest, loaded.folder)
+    columns = record["data"].get("columns")
+    return Trained(
+        run, config, loaded.model, loaded.tokenizer, classes, longest, Columns(**columns) if columns else None,
+        loaded.folder,
+    )  # fmt: skip
+
+
+def load_tuned(config: ClassifyConfig, classes: Sequence[str]) -> Loaded:
+    """The model that a configuration names, ready to learn as it says."""
+    model, tuning = config.model, config.tuning
+    loaded = load_classifier(model.name, classes, model.pooling, model.head, model.dropout)
+    tune(loaded.model, tuning.method, length=tuning.length, rank=tuning.rank, alpha=tuning.alpha,
+         dropout=tuning.adapter_dropout, layers=tuning.layers)  # fmt: skip
+    return loaded
+
+
+def must_be_base(folder: Path, weights: str, tuned: Path) -> None:
+    """What was tuned is the difference to a base: to any other it is nonsense."""
+    if fingerprint(folder) != weights:
+        raise UserError(f"{tuned} was tuned from other weights than those now in {folder}: put the old ones back.")

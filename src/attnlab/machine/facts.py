@@ -34,7 +34,8 @@ def cores() -> int:
     quota = _cgroup("cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit():
         allowed = min(allowed, max(1, int(quota[0]) // int(quota[1])))
-    return allowed
+    granted = os.environ.get("SLURM_CPUS_ON_NODE", "")  # not every cluster binds a job to its cores
+    return min(allowed, int(granted)) if granted.isdigit() else allowed
 
 
 def memory() -> tuple[int, int]:

@@ -33,6 +33,7 @@ class MaskedOutput:
 
     loss: Tensor | None
     _all_logits: Callable[[], Tensor] = field(repr=False)
+    masked_logits: Tensor | None = None  # (M, V), at the masked places in their order, if these were told
 
     @cached_property
     def logits(self) -> Tensor:
@@ -84,16 +85,17 @@ class MaskedHead(nn.Module):
 
     def output(self, vectors: Tensor, labels: Tensor | None) -> MaskedOutput:
         """For vectors (B, T, C) and the right pieces (B, T), IGNORE where nothing was masked."""
-        loss = None
+        loss = logits = None
         if labels is not None:
             chosen = labels != IGNORE  # (B, T)
             targets = labels[chosen]  # (M,)
             size = self.decoder.out_features
             if targets.numel() and not 0 <= int(targets.min()) <= int(targets.max()) < size:
                 raise UserError(f"a masked piece's id is outside the model's {size} pieces: use its own tokenizer.")
-            total = F.cross_entropy(self(vectors[chosen]), targets, reduction="sum")
+            logits = self(vectors[chosen])
+            total = F.cross_entropy(logits, targets, reduction="sum")
             loss = total / max(1, targets.numel())  # a batch without a masked piece has the loss 0
-        return MaskedOutput(loss, lambda: self(vectors))
+        return MaskedOutput(loss, lambda: self(vectors), logits)
 
 
 class BertForSequenceClassification(Pretrained):

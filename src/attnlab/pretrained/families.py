@@ -40,7 +40,7 @@ FAMILIES = {
     "mpnet": Family("first", "tanh", _FIRST, _LM_HEAD),
     "electra": Family("first", "gelu", _FIRST),
     "deberta-v2": Family("first", "gelu", {"dense": "pooler.dense", "out": "classifier"}),
-    "gpt2": Family("last", None, {"out": "score"}),
+    "gpt2": Family("last"),  # transformers' head for it has no biases
     "t5": Family("mean"),
     "mt5": Family("mean"),
 }

@@ -11,10 +11,13 @@ from typing import Any
 
 from torch import nn
 
+from attnlab.data.wordpiece_files import read_json
 from attnlab.errors import UserError
 from attnlab.pretrained.classifier import Classifier, Head
 from attnlab.pretrained.families import Family, family_of
+from attnlab.pretrained.folder import model_type
 from attnlab.pretrained.label_words import LabelWords
+from attnlab.pretrained.quick import quicken
 from attnlab.pretrained.source import model_folder
 
 POOLINGS = ("auto", "pooler", "first", "mean", "last")
@@ -41,8 +44,8 @@ def load_classifier(
     transformers = import_transformers()
     folder = model_folder(name)
     with quietly():
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        config = load_config(transformers, folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, config=config, local_files_only=True)
     if tokenizer.pad_token is None:  # GPT-2: the end of a text fills up as well, since it is masked
         tokenizer.pad_token = tokenizer.eos_token
     notes: list[str] = []
@@ -50,6 +53,7 @@ def load_classifier(
         model: Classifier | LabelWords = _label_words(transformers, folder, config, tokenizer, classes, pooling)
     else:
         body, missing = _load_body(transformers, folder, config)
+        quicken(body)
         family = _chosen(folder, config, family_of(config.model_type), bool(missing), pooling, head)
         if family.pooling == "pooler" and missing:
             notes.append(f"{name} has no pooler: a new one learns with the head.")
@@ -62,12 +66,20 @@ def load_classifier(
     return Loaded(model, tokenizer, folder, _longest(config, tokenizer), notes)
 
 
+def load_config(transformers: Any, folder: Path) -> Any:
+    """What transformers makes of config.json, of those too that do not say which family they are of."""
+    said = read_json(folder / "config.json")
+    if "model_type" in said or model_type(said) is None:
+        return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+    return transformers.AutoConfig.for_model(model_type(said), **said)
+
+
 def _load_body(transformers: Any, folder: Path, config: Any) -> tuple[nn.Module, list[str]]:
     """The encoder, and which of its weights the folder lacks: a pooler may, nothing else."""
     kind = transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
     try:
         with quietly():
-            body, report = kind.from_pretrained(folder, local_files_only=True, output_loading_info=True)
+            body, report = kind.from_pretrained(folder, config=config, local_files_only=True, output_loading_info=True)
     except (OSError, ValueError, KeyError, RuntimeError) as error:
         raise UserError(f"--model: {folder} cannot be loaded as an encoder ({_first_line(error)}).") from None
     missing = sorted(report["missing_keys"])

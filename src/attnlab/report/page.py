@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
@@ -31,6 +32,13 @@ class Figure:
         return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
 
 
+def draw(root: Path, name: str, drawn: Any, caption: str) -> Figure:
+    """A drawing as a PNG in the figures of a folder, and for the page."""
+    from attnlab.report.figures import save  # loads matplotlib
+
+    return Figure(save(drawn, root / "figures" / f"{name}.png"), caption)
+
+
 @dataclass(frozen=True)
 class Passage:
     """A heading with paragraphs, tables, figures, and text as it was printed."""
@@ -42,7 +50,8 @@ class Passage:
     printed: str = ""
 
 
-def write_page(path: Path, title: str, lead: str, passages: list[Passage]) -> None:
+def write_page(path: Path, title: str, lead: str, passages: list[Passage], warning: str = "") -> None:
+    """`warning`: what a reader must know before anything else."""
     environment = Environment(
         loader=PackageLoader("attnlab.report"),
         autoescape=select_autoescape(),
@@ -50,4 +59,4 @@ def write_page(path: Path, title: str, lead: str, passages: list[Passage]) -> No
         lstrip_blocks=True,
     )
     page = environment.get_template("page.html")
-    write_text(path, page.render(title=title, lead=lead, passages=passages, version=__version__))
+    write_text(path, page.render(title=title, lead=lead, warning=warning, passages=passages, version=__version__))

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from attnlab.machine.facts import GIB
 from attnlab.report import figures
 from attnlab.report.page import Figure, Passage, Table, write_page
+from attnlab.report.surroundings import surroundings
 from attnlab.runs import read_config, read_metrics, read_record, read_status, series
 from attnlab.stats import Proportion
 from attnlab.training.progress import clock
+
+OWN = {"classify": "attnlab.report.classification"}
+"""Modules with `passages(run, record)`: what the page of a kind of run shows besides."""
 
 
 def write_run_page(run: Path) -> Path:
@@ -21,13 +27,14 @@ def write_run_page(run: Path) -> Path:
     lead += f": {status['reason']}." if status.get("reason") else "."
     passages = [
         Passage("Results", paragraphs=_remarks(record), tables=[_results(record)] if record.get("results") else []),
+        *(importlib.import_module(OWN[record["kind"]]).passages(run, record) if record["kind"] in OWN else []),
         Passage("Curves", figures=_curves(run)),
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
-        Passage("How to do it again", printed=record["command"], tables=[_surroundings(record)]),
+        Passage("How to do it again", printed=record["command"], tables=[surroundings(record, record.get("data", {}))]),
     ]
     path = run / "report.html"
-    write_page(path, run.name, lead, passages)
+    write_page(path, run.name, lead, passages, warning=record.get("collapsed", ""))
     return path
 
 
@@ -75,18 +82,6 @@ def _cost(record: dict[str, Any]) -> Table:
         ["tokens", f"{training.get('tokens', 0):,}"],
         ["padding", f"{record.get('padding', 0):.1%}"],
         ["time in training steps", clock(training.get("seconds", 0.0))],
+        ["peak memory", f"{peak / GIB:.2f} GiB" if (peak := record.get("peak_memory")) else "not measured"],
     ]
-    return Table(["", ""], rows)
-
-
-def _surroundings(record: dict[str, Any]) -> Table:
-    machine, git = record["machine"], record.get("git")
-    rows = [
-        ["started", record["started"]],
-        ["machine", f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gib']} GiB, "
-                    f"{', '.join(machine['devices']) or 'no accelerator'}"],
-        ["versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())],
-        ["git commit", f"{git['commit']}{' with changes' if git['changed'] else ''}" if git else "none"],
-        ["data", yaml.safe_dump(record.get("data", {}), default_flow_style=True, width=10_000).strip()],
-    ]  # fmt: skip
     return Table(["", ""], rows)

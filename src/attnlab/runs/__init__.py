@@ -1,9 +1,9 @@
 """Run folders: everything about a run lives in its folder, and nowhere else."""
 
-from attnlab.runs.folder import RunFolder, fresh_path, is_run, read_config, read_record, read_status
+from attnlab.runs.folder import ROOT, RunFolder, fresh_path, is_run, read_config, read_record, read_status
 from attnlab.runs.metrics import MetricsWriter, read_metrics, series
 
 __all__ = [
-    "MetricsWriter", "RunFolder", "fresh_path", "is_run", "read_config", "read_metrics", "read_record",
+    "ROOT", "MetricsWriter", "RunFolder", "fresh_path", "is_run", "read_config", "read_metrics", "read_record",
     "read_status", "series",
 ]  # fmt: skip

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -23,6 +26,24 @@ def write_bytes(path: Path, content: bytes) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill, which takes its name when all is in it; one of that name goes only then."""
+    path = path.absolute()
+    partial, old = (path.with_name(f".{path.name}.{os.getpid()}.{what}") for what in ("partial", "old"))
+    partial.mkdir(parents=True)
+    try:
+        yield partial
+        if path.exists():
+            os.replace(path, old)
+        os.replace(partial, path)
+    finally:
+        if old.exists() and not path.exists():
+            os.replace(old, path)
+        shutil.rmtree(old, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def sync(path: Path) -> None:

@@ -2,10 +2,11 @@
 
     config.yaml      the resolved configuration
     run.json         kind, command line, versions, machine, git commit, seed, what the lab changed
-    status.json      running, finished, failed (with the reason) or interrupted
+    status.json      queued, running, finished, failed (with the reason) or interrupted
     metrics.jsonl    one line a measurement, written as it comes
     checkpoints/     see attnlab.training.checkpoints
     figures/, report.html
+    slurm/           see attnlab.launch: there before the run is, when a cluster runs it
 
 One process at a time may write to it: a lock of the operating system, which a crash releases.
 """
@@ -18,7 +19,8 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,9 @@ from attnlab import console
 from attnlab.errors import UserError
 from attnlab.runs.files import write_text
 
-STATES = ("running", "finished", "failed", "interrupted")
+ROOT = Path("runs")  # where runs go unless they are told otherwise
+STATES = ("queued", "running", "finished", "failed", "interrupted")
+KEPT = {"lock", "slurm"}  # what a folder can hold before its run begins
 
 
 class RunFolder:
@@ -47,12 +51,12 @@ class RunFolder:
         try:
             path.mkdir(parents=True)
         except FileExistsError:
-            _may_replace(path, overwrite)
+            may_begin(path, overwrite)
         except OSError as error:
             raise UserError(f"{path}: the run folder cannot be made: {error.strerror}.") from None
         run = cls(path, _locked(path))
         try:
-            _may_replace(path, overwrite)  # again: between the first look and the lock another run may have ended
+            may_begin(path, overwrite)  # again: between the first look and the lock another run may have ended
         except UserError:
             run.close()
             raise
@@ -69,6 +73,18 @@ class RunFolder:
         run.update_record(resumed=[*read_record(path).get("resumed", []), _now()])
         run.set_status("running")
         return run
+
+    @classmethod
+    def join(cls, path: Path) -> RunFolder:
+        """A run that several processes write to: each takes the lock for as long as it changes something."""
+        read_record(path)
+        return cls(path, FileLock(path / "lock"))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside, no other process changes the record; one that holds the lock anyway need not wait."""
+        with self._lock:
+            yield
 
     def close(self) -> None:
         self._lock.release()
@@ -110,7 +126,6 @@ class RunFolder:
     def _describe(self, kind: str, config: Mapping[str, Any], seed: int) -> None:
         from attnlab.machine import facts
 
-        self.write_config(config)
         record = {
             "kind": kind,
             "command": shlex.join([*_program(), *sys.argv[1:]]),
@@ -122,11 +137,12 @@ class RunFolder:
             "git": facts.git_commit(Path.cwd()),
             "changes": [],
         }
+        self.write_config(config)
         write_text(self.path / "run.json", json.dumps(record, indent=1) + "\n")
 
     def _clear(self) -> None:
         for entry in self.path.iterdir():
-            if entry.name == "lock":
+            if entry.name in KEPT:
                 continue
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
@@ -141,10 +157,11 @@ def fresh_path(root: Path, kind: str) -> Path:
     return next(path for path in candidates if not path.exists())
 
 
-def _may_replace(path: Path, overwrite: bool) -> None:
+def may_begin(path: Path, overwrite: bool = False) -> None:
+    """One sentence if a run cannot begin in this folder."""
     if not path.is_dir():
         raise UserError(f"{path} is a file: choose another folder for the run.")
-    content = {entry.name for entry in path.iterdir()} - {"lock"}
+    content = {entry.name for entry in path.iterdir()} - KEPT
     if content and not overwrite:
         raise UserError(
             f"{path} already exists: choose another --run, go on with 'attnlab resume {path}', "

@@ -20,6 +20,7 @@ from attnlab import console
 from attnlab.data.batching import Batches
 from attnlab.errors import UserError
 from attnlab.machine import facts
+from attnlab.machine.peak import is_out_of_memory
 from attnlab.objectives import Objective
 from attnlab.training.memory import measured
 from attnlab.training.snapshot import random_untouched
@@ -118,8 +119,8 @@ class _Trial:
     def _try(self, size: int) -> bool:
         try:
             self.needs[size] = self._need(size)
-        except (torch.OutOfMemoryError, RuntimeError) as error:
-            if not _is_out_of_memory(error):
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
                 raise
             return False
         finally:
@@ -133,8 +134,3 @@ class _Trial:
             loss.backward()
             del loss
         return peak.bytes + self.standing
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    text = str(error).lower()
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in text or "can't allocate memory" in text

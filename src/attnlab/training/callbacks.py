@@ -1,6 +1,7 @@
 """What happens beside the loop: metrics to a file, to TensorBoard, to the screen.
 
-A callback sees every step and every evaluation and changes nothing.
+A callback sees every step and every evaluation and changes nothing; it may end the run by raising `Stopped`, and the
+state is saved first.
 """
 
 from __future__ import annotations

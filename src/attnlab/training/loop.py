@@ -40,7 +40,7 @@ from attnlab.training.snapshot import (
     random_untouched,
 )
 from attnlab.training.step_loss import StepLoss
-from attnlab.training.stop import Interrupted, StopRequest
+from attnlab.training.stop import Interrupted, Stopped, StopRequest
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -117,7 +117,7 @@ class Trainer:
     def _run_or_save(self) -> None:
         try:
             self._run()
-        except Interrupted:
+        except Stopped:
             self.save()
             raise
 

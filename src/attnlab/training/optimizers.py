@@ -74,7 +74,38 @@ def parameter_groups(model: nn.Module, settings: OptimizerSection) -> Groups:
         {"params": decayed, "weight_decay": settings.weight_decay},
         {"params": plain, "weight_decay": 0.0},
     ]
-    return [group for group in groups if group["params"]]
+    return [part for group in groups if group["params"] for part in _by_depth(group, model, settings)]
+
+
+def _by_depth(group: dict[str, Any], model: nn.Module, settings: OptimizerSection) -> Groups:
+    """A group with the rate lr·d^(top - depth) for each depth, if d is not 1 (Howard and Ruder 2018)."""
+    if settings.layer_decay == 1.0:
+        return [group]
+    depths, rate = _depths(model), group.get("lr", settings.lr)
+    top = max(depths.values())
+    parts: dict[int, dict[str, Any]] = {}
+    for name, parameter in group["params"]:
+        depth = depths[name]
+        part = group | {"params": [], "lr": rate * settings.layer_decay ** (top - depth)}
+        parts.setdefault(depth, part)["params"].append((name, parameter))
+    return [parts[depth] for depth in sorted(parts)]
+
+
+def _depths(model: nn.Module) -> dict[str, int]:
+    """0 for what lies below the layers (embeddings), 1, 2, ... for the layers, one more for what lies above."""
+    stacks = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
+    stack = max(stacks, key=lambda name: len(stacks[name]), default=None)
+    count = len(stacks[stack]) if stack is not None else 0
+    depths: dict[str, int] = {}
+    below = True
+    for name, _ in model.named_parameters():
+        inside = stack is not None and name.startswith(f"{stack}.")
+        below = below and not inside and count > 0
+        if inside:
+            depths[name] = int(name.removeprefix(f"{stack}.").partition(".")[0]) + 1
+        else:
+            depths[name] = 0 if below or "embed" in name else count + 1
+    return depths
 
 
 class _ByIdentity:

@@ -9,6 +9,7 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 from attnlab.config import MachineSection
 from attnlab.errors import UserError
 from attnlab.machine import facts, precision
+from attnlab.machine.device import resolve_device
 from attnlab.processes.team import current
 from attnlab.training.compiling import why_not
 
@@ -69,23 +70,6 @@ def must_be_possible(machine: MachineSection) -> None:
         raise UserError(f"--processes {asked} would choke this machine: it has {cores} cores, give it up to {cores}.")
     if device not in ("cuda", "cpu"):
         raise UserError(f"--processes {asked} on {device}: several processes need --device cpu, cuda or auto.")
-
-
-def resolve_device(asked: str) -> str:
-    """'auto' takes an accelerator if there is one; a device that is not there is an error, not a fallback."""
-    if asked == "auto":
-        if torch.cuda.is_available():
-            return "cuda"
-        return "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        kind = torch.device(asked)
-    except RuntimeError:
-        raise UserError(f"--device: {asked!r} is no device: use auto, cpu, cuda, cuda:1 or mps.") from None
-    there = {"cpu": True, "cuda": (kind.index or 0) < torch.cuda.device_count(),
-             "mps": torch.backends.mps.is_available()}  # fmt: skip
-    if not there.get(kind.type, False):
-        raise UserError(f"--device: {asked!r} is not on this machine: use --device auto or --device cpu.")
-    return asked
 
 
 def _must_work(device: str, asked: str) -> None:

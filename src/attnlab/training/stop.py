@@ -17,8 +17,12 @@ from attnlab import console
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Interrupted(Exception):
-    """The run was asked to stop and has saved its state."""
+class Stopped(Exception):
+    """A run ends before its end, on purpose: its state is saved, and the message says why."""
+
+
+class Interrupted(Stopped):
+    """The run was asked to stop by a signal."""
 
     def __init__(self, received: signal.Signals) -> None:
         super().__init__(f"stopped by {received.name}")

@@ -16,10 +16,11 @@ from attnlab.compare.language.budget import steps_in
 from attnlab.compare.language.rows import LanguageRow, curve_of, lengths_of
 from attnlab.compare.results import Results
 from attnlab.compare.subjects import Subject
-from attnlab.compare.words import plain as plain_mean
 from attnlab.config import split_list
 from attnlab.jobs.configs import LanguageConfig
 from attnlab.jobs.language import LanguageJob, perplexity
+from attnlab.jobs.several import must_fix_the_batch
+from attnlab.report.numbers import plain as plain_mean
 from attnlab.report.page import Passage, Table
 
 AUDITED = 72  # tokens of the sequences in which the audit looks for the future
@@ -36,6 +37,7 @@ class LanguageSubject(Subject):
         return [attention, [Choice(name, {POSITIONS: name}) for name in split_list(config.compare.positions)]]
 
     def check(self, config: CompareConfig) -> None:
+        must_fix_the_batch(config)
         for variant in variants(config):
             find_variant(variant.settings[ATTENTION])
             if variant.settings[POSITIONS] != "preset":

@@ -8,9 +8,9 @@ from attnlab.compare import words
 from attnlab.compare.language import figures
 from attnlab.compare.language.rows import LanguageRow
 from attnlab.compare.language.words import leaks, perplexity
-from attnlab.compare.page import draw
 from attnlab.compare.results import Results
-from attnlab.report.page import Figure, Passage, Table
+from attnlab.report.numbers import plus_minus
+from attnlab.report.page import Figure, Passage, Table, draw
 from attnlab.training.progress import clock
 
 MARK = "†"
@@ -39,9 +39,9 @@ def _quality_row(row: LanguageRow, results: Results, brief: bool) -> list[str]:
     train, dev, prefix = (row.mean(f"{name}_loss") for name in ("train", "dev", "prefix"))
     return [
         words.named(row, results) + mark,
-        words.plus_minus(train),
+        plus_minus(train),
         perplexity(train, brief),
-        words.plus_minus(dev),
+        plus_minus(dev),
         perplexity(dev, brief) + mark,
         "not comparable" + mark if row.sees_future else words.signed(difference) if difference else "",
         perplexity(prefix, brief),
@@ -52,7 +52,7 @@ def cost(results: Results) -> Table:
     header = ["variant", "parameters", "steps", "tokens a second", "memory of a step", "time a run"]
     rows = [
         [row.label, f"{row.parameters:,}", f"{row.steps:,}",
-         words.plus_minus(row.mean("tokens_per_second"), ",.0f"), f"{row.mean('step_memory_mib').mean:.1f} MiB",
+         plus_minus(row.mean("tokens_per_second"), ",.0f"), f"{row.mean('step_memory_mib').mean:.1f} MiB",
          clock(row.mean("seconds").mean)]
         for row in results.ordered if row.runs
     ]  # fmt: skip
@@ -118,5 +118,5 @@ def longer(root: Path, results: Results) -> Passage | None:
 def _at_length(row: LanguageRow, length: int) -> str:
     found = row.at_length(length)
     if found.count:
-        return words.plus_minus(found)
+        return plus_minus(found)
     return f"cannot: {next(iter(row.lengths.values()))[length]['reason']}"

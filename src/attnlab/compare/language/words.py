@@ -73,7 +73,7 @@ def cautions(results: Results) -> list[str]:
             f" {data['unknown_share']:.1%} of the validation tokens are unknown ones, which are predicted as such: "
             "perplexities compare within this report only."
         )
-    return [words.seeds(results), split]
+    return [f"{words.seeds(results)} {words.ONE_RATE}", split]
 
 
 def budget(results: Results) -> str:

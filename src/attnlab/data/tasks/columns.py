@@ -85,3 +85,30 @@ def _fill(table: Table, text: str | None, label: str | None, pair: str | None) -
             f"{table.path}: no column is clearly the {what} among {', '.join(table.columns)}: name it with {flag}."
         )
     return Columns(text, label, pair)
+
+
+def choose_texts(table: Table, own: Columns | None) -> tuple[str, str | None, str | None]:
+    """Text, pair and label of a file to predict: what they were called in training, else found by name.
+
+    A label may be there or not. `own` says as well whether there are pairs.
+    """
+    named = {name.lower(): name for name in table.columns}
+    label = own.label if own is not None and own.label in table.columns else None
+    if label is None:
+        label = next((named[name] for name in LABELS if name in named), None)
+    if own is not None and {own.text, own.pair or own.text} <= set(table.columns) and own.text != label:
+        return own.text, own.pair, label
+    if own is not None and own.pair is not None:
+        both = next((couple for couple in PAIRS if set(couple) <= named.keys()), None)
+        if both is None:
+            raise UserError(f"{table.path} has no columns {own.text!r} and {own.pair!r}, which the classifier reads: "
+                            f"its columns are {', '.join(table.columns)}.")  # fmt: skip
+        return named[both[0]], named[both[1]], label if label not in (named[both[0]], named[both[1]]) else None
+    text = next((named[name] for name in TEXTS if name in named and named[name] != label), None)
+    left = [name for name in table.columns if name != label and name.lower() != SPLIT]
+    if text is None and len(left) == 1:
+        text = left[0]
+    if text is None:
+        raise UserError(f"{table.path}: no column is clearly the text among {', '.join(table.columns)}: call it "
+                        f"{own.text if own and not own.text.isdecimal() else 'text'!r} in a first row.")  # fmt: skip
+    return text, None, label

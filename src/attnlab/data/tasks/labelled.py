@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnlab.data.tasks.columns import Columns
 from attnlab.runs.files import sha256
 
 SPLITS = ("train", "dev", "test")
@@ -29,6 +30,8 @@ class Labelled:
     files: Mapping[str, Path] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     """What was decided or changed while reading, a sentence each: to be said once and recorded."""
+    columns: Columns | None = None
+    """Where texts and labels stand in the files; None: there are no columns."""
 
     @property
     def paired(self) -> bool:
@@ -52,4 +55,5 @@ class Labelled:
             "examples": {split: len(examples) for split, examples in self.splits.items()},
             "files": {split: {"path": str(path), "sha256": sha256(path)} for split, path in self.files.items()},
             "notes": list(self.notes),
+            "columns": self.columns._asdict() if self.columns else None,
         }

@@ -1,10 +1,12 @@
-"""One door to labelled texts: the name of a task, a file, or a folder of train, dev and test."""
+"""One door to labelled texts: the name of a task, a file, a folder of train, dev and test, or a data set of the hub."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from attnlab.data.tasks.columns import Request
+from attnlab.data.tasks.hub_files import parse
+from attnlab.data.tasks.hub_sets import load_hub
 from attnlab.data.tasks.labelled import Labelled
 from attnlab.data.tasks.named import ABOUT, load_task
 from attnlab.data.tasks.own import find_files, read_own
@@ -30,6 +32,10 @@ def load_labelled(
             raise UserError(f"{source} is a task with files and columns of its own: say less, or name a file.")
         return load_task(str(source), data_folder, seed, hold_out)
     path = Path(source)
+    if not path.exists() and (name := parse(str(source))):
+        if dev or test:
+            raise UserError(f"{source} is a data set of the hub with splits of its own: leave out --dev and --test.")
+        return load_hub(name, request, seed, hold_out)
     if not path.exists():
         close = nearest(str(source), ABOUT)
         hint = f"did you mean {close!r}?" if close else f"tasks are {', '.join(sorted(ABOUT))}."

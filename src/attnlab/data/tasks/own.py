@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,20 @@ def read_own(
     Without `hold_out` no test split is made: every row that is not for dev is trained on.
     """
     tables = {split: read_table(path, request) for split, path in files.items()}
+    found = read_tables(tables, request, seed, parting, clean, name, hold_out)
+    return replace(found, files=dict(files))
+
+
+def read_tables(
+    tables: Mapping[str, Table],
+    request: Request,
+    seed: int = 0,
+    parting: Parting = by_class,
+    clean: Callable[[str], str] = str,
+    name: str | None = None,
+    hold_out: bool = True,
+) -> Labelled:
+    """Labelled texts from rows by split, whatever files they came from."""
     train = tables["train"]
     columns = choose(train, request)
     notes = [str(columns) + ("." if train.named else ": the file has no header, columns are counted from 1.")]
@@ -66,7 +81,7 @@ def read_own(
     unseen = set(range(len(names))) - {example.label for example in splits["train"]}
     if unseen:
         notes.append(f"no training example has the class {', '.join(names[place] for place in sorted(unseen))}.")
-    return Labelled(name or str(train.path), names, splits, dict(files), tuple(notes))
+    return Labelled(name or str(train.path), names, splits, notes=tuple(notes), columns=columns)
 
 
 def _by_column(table: Table) -> dict[str, Table]:
@@ -106,10 +121,10 @@ def _classes(
 
 
 def _labels(table: Table, columns: Columns) -> list[str]:
-    return [_label(table, row, columns.label) for row in table.rows]
+    return [label_of(table, row, columns.label) for row in table.rows]
 
 
-def _label(table: Table, row: Row, column: str) -> str:
+def label_of(table: Table, row: Row, column: str) -> str:
     value = _field(table, row, column)
     word = label_word(value)
     if word is None:
@@ -125,12 +140,12 @@ def _examples(
     for row, word in zip(table.rows, words, strict=True):
         if word not in classes:
             raise UserError(f"{table.where(row)}: the label {word!r} is not among {', '.join(classes)}.")
-        pair = clean(_text(table, row, columns.pair)) if columns.pair else None
-        examples.append(Example(clean(_text(table, row, columns.text)), classes[word], pair))
+        pair = clean(text_of(table, row, columns.pair)) if columns.pair else None
+        examples.append(Example(clean(text_of(table, row, columns.text)), classes[word], pair))
     return examples
 
 
-def _text(table: Table, row: Row, column: str) -> str:
+def text_of(table: Table, row: Row, column: str) -> str:
     value = _field(table, row, column)
     if value is None or not str(value).strip():
         raise UserError(f"{table.where(row)}: the text in {column!r} is empty: fill it or remove the row.")

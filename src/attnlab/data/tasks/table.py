@@ -1,7 +1,7 @@
-"""A file of rows: CSV, TSV, JSONL or Parquet, each row with the line it stands on.
+"""A file of rows: CSV, TSV, JSONL, JSON or Parquet, each row with the line it stands on.
 
 A CSV has commas and may have quoted fields, over several lines if need be. A TSV is read as it stands: a quote
-is a character of the text. A JSONL has an object a line.
+is a character of the text. A JSONL has an object a line; a file that ends in .json has that, or a list of objects.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attnlab.data.lines import numbered_lines, read_text
 from attnlab.data.tasks.columns import Request, is_header
 from attnlab.errors import UserError
 
-FORMATS = (".csv", ".tsv", ".jsonl", ".parquet")
+FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 
 
 class Row(NamedTuple):
@@ -33,11 +33,11 @@ class Table(NamedTuple):
     """Whether the file names its columns; if not, they are called 1, 2, ..."""
 
     def where(self, row: Row) -> str:
-        return f"{self.path}, {'row' if self.path.suffix == '.parquet' else 'line'} {row.line}"
+        return f"{self.path}, {'row' if self.path.suffix in ('.parquet', '.json') else 'line'} {row.line}"
 
 
-def read_table(path: Path, request: Request) -> Table:
-    """All rows of a file, in the format that its name's ending says."""
+def read_table(path: Path, request: Request, least: int = 2) -> Table:
+    """All rows of a file, of `least` columns or more, in the format that its name's ending says."""
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise UserError(f"{path} ends in {ending or 'nothing'}: give a file that ends in {', '.join(FORMATS)}.")
@@ -46,9 +46,11 @@ def read_table(path: Path, request: Request) -> Table:
     text = read_text(path)
     if "\0" in text:
         raise UserError(f"{path} is a binary file: give rows of text in UTF-8.")
-    if ending == ".jsonl":
+    if ending == ".json" and text.lstrip().startswith("["):
+        return _json(path, text)
+    if ending in (".jsonl", ".json"):
         return _jsonl(path, text)
-    return _fields(path, _csv_lines(path, text) if ending == ".csv" else _tsv_lines(text), request)
+    return _fields(path, _csv_lines(path, text) if ending == ".csv" else _tsv_lines(text), request, least)
 
 
 def _tsv_lines(text: str) -> Iterator[tuple[int, list[str]]]:
@@ -68,9 +70,9 @@ def _csv_lines(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
         raise UserError(f"{path}, line {start} is no row of a CSV ({error}): check its quotes.") from None
 
 
-def _fields(path: Path, lines: Iterator[tuple[int, list[str]]], request: Request) -> Table:
+def _fields(path: Path, lines: Iterator[tuple[int, list[str]]], request: Request, least: int) -> Table:
     (first, cells), *others = lines
-    if len(cells) == 1:
+    if len(cells) < least:
         raise UserError(
             f"{path}, line {first} has one column only: a .csv is separated by commas, a .tsv by tabs, "
             "and a text and its label are two columns."
@@ -103,6 +105,20 @@ def _jsonl(path: Path, text: str) -> Table:
             raise UserError(f'{path}, line {number} is no JSON object: give {{"text": ..., "label": ...}} a line.')
         rows.append(Row(number, fields))
     return Table(path, list(rows[0].fields), rows, named=True)
+
+
+def _json(path: Path, text: str) -> Table:
+    try:
+        found = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UserError(f"{path}, line {error.lineno} is broken JSON (column {error.colno}: {error.msg}).") from None
+    except RecursionError:
+        raise UserError(f"{path} is JSON nested too deeply to be rows.") from None
+    if not found or not all(isinstance(fields, dict) for fields in found):
+        raise UserError(f'{path} is no list of objects: give [{{"text": ..., "label": ...}}, ...].')
+    return Table(
+        path, list(found[0]), [Row(number, fields) for number, fields in enumerate(found, start=1)], named=True
+    )
 
 
 def _parquet(path: Path) -> Table:

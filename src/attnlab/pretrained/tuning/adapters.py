@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+
 from attnlab.errors import UserError
 
 # Name here: (class of the configuration in peft, what it is told besides).
@@ -41,3 +43,14 @@ def add_adapter(body: Any, method: str, rank: int, alpha: float, dropout: float)
             if "target_modules" not in reason:
                 break
     raise UserError(f"--tune {method}: peft cannot do it with a {body.config.model_type} model ({reason.rstrip('.')}).")
+
+
+def merge_adapters(model: nn.Module) -> None:
+    """Add what the adapters learned to the weights they stand beside, and take them out."""
+    from peft.tuners.tuners_utils import BaseTunerLayer
+
+    for name, module in list(model.named_modules()):
+        if isinstance(module, BaseTunerLayer):
+            module.merge(safe_merge=True)
+            parent, _, place = name.rpartition(".")
+            setattr(model.get_submodule(parent), place, module.get_base_layer())

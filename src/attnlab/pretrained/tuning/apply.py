@@ -13,6 +13,9 @@ from attnlab.pretrained.tuning.adapters import ADAPTERS, add_adapter
 from attnlab.pretrained.tuning.prefix import add_prefix
 from attnlab.pretrained.tuning.prompt import Prompted
 
+AFTER = ("final_layer_norm", "pooler", "norm", "ln_f")
+"""What families call the parts behind their last block."""
+
 
 def tune(
     model: Classifier | LabelWords, method: str, *, length: int = 128, rank: int = 8, alpha: float = 16.0,
@@ -26,6 +29,8 @@ def tune(
     if method == "head":
         if not own_head:
             raise UserError("--tune head: a model that answers with words has no head of its own: use prompt or lora.")
+        if model.new_pooler:
+            raise UserError("--tune head: the model has no pooler, and a new one would not learn: use --pooling mean.")
     elif method == "last":
         for layer in _last_layers(model, layers):
             layer.requires_grad_(True)
@@ -67,10 +72,10 @@ def _last_layers(model: Classifier | LabelWords, count: int) -> list[nn.Module]:
     stacks: list[Any] = [model.body] if isinstance(model, Classifier) else [model.body, model.model.get_decoder()]
     found: list[nn.Module] = []
     for stack in stacks:
-        blocks = max((m for m in stack.modules() if isinstance(m, nn.ModuleList)), key=len, default=None)
-        if blocks is None or count > len(blocks):
-            raise UserError(f"--last-layers: the model has {len(blocks or [])} layers, not {count}.")
+        parts = list(stack.named_modules())
+        name, blocks = next(((n, m) for n, m in parts if isinstance(m, nn.ModuleList)), ("", nn.ModuleList()))
+        if count > len(blocks):
+            raise UserError(f"--last-layers: the model has {len(blocks)} layers, not {count}.")
         found += list(blocks)[-count:]
-        found += [part for name in ("final_layer_norm", "pooler", "norm", "ln_f")
-                  if (part := getattr(stack, name, None)) is not None]  # fmt: skip
+        found += [part for path, part in parts if path.rpartition(".")[2] in AFTER and not path.startswith(f"{name}.")]
     return found

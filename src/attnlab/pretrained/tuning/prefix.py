@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attnlab.errors import UserError
+from attnlab.pretrained.tuning.prompt import random_words
 
 NAME = "attnlab_prefix"
 
@@ -44,27 +45,30 @@ def add_prefix(body: Any, length: int) -> None:
         body.set_attn_implementation(NAME)
     except (ValueError, AttributeError):
         raise UserError(f"--tune prefix: {_cannot(body)}") from None
-    seen: list[tuple[nn.Module, Tensor, Tensor]] = []
-    words = torch.randint(body.config.vocab_size, (1, length))
+    seen: dict[nn.Module, list[tuple[Tensor, Tensor]]] = {}
     _recording.append(seen)
     was_training = body.training
     try:
         with torch.no_grad():
-            body.eval()(input_ids=words, attention_mask=torch.ones_like(words))
+            for words in random_words(body.config, length):
+                body.eval()(input_ids=words, attention_mask=torch.ones_like(words))
     finally:
         _recording.pop()
         body.train(was_training)
     if not seen:
         raise UserError(f"--tune prefix: {_cannot(body)}")
-    for module, keys, values in seen:
-        module.prefix = Prefix(keys[0], values[0])
+    if any(getattr(module, "is_causal", False) for module in seen):
+        raise UserError("--tune prefix: this model reads from left to right, which a prefix would mix up: use prompt.")
+    for module, found in seen.items():
+        keys, values = (torch.cat(parts, 2)[0] for parts in zip(*found, strict=True))  # (H, P, D)
+        module.prefix = Prefix(keys, values)
 
 
 def _cannot(body: Any) -> str:
     return f"a {body.config.model_type} model keeps its keys to itself: use prompt or lora."
 
 
-_recording: list[list[tuple[nn.Module, Tensor, Tensor]]] = []
+_recording: list[dict[nn.Module, list[tuple[Tensor, Tensor]]]] = []
 
 
 def _attention(
@@ -73,7 +77,7 @@ def _attention(
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     if _recording:
-        _recording[-1].append((module, key, value))
+        _recording[-1].setdefault(module, []).append((key, value))
     prefix = getattr(module, "prefix", None)
     if prefix is not None:
         key, value = prefix.before(key, value)

@@ -1,0 +1,40 @@
+"""Problem 3: the same classifier trained jointly with masked words of unlabelled text: L = L_cls + mlm_alpha * L_mlm.
+
+Beside every labelled text of a batch stands an unlabelled one, masked anew each time it comes; the order of these goes
+on from epoch to epoch, so that all are seen in turn.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from attnlab import ending
+from attnlab.data.joint import JointExamples
+from attnlab.objectives import Classification, Joint, MaskedWords
+from attnlab.runs.files import sha256
+from mlm_utils import load_and_cache_unlabeled_examples
+from mymodel import BertForCLSMLM
+from options import parse
+from training import Work
+
+
+def main(words: list[str]) -> None:
+    with ending.one_sentence():
+        args = parse(words, "classifier_mlm.py", joint=True)
+        work = Work(args, BertForCLSMLM)
+        if not args.do_train:
+            work.evaluate()
+            return
+        unlabelled = load_and_cache_unlabeled_examples(args, work.tokenizer)
+        work.train(
+            JointExamples(work.sets["train"], unlabelled, args.seed),
+            Joint(Classification(), MaskedWords("masked_labels"), args.mlm_alpha),
+            unlabelled=len(unlabelled), unlabelled_cut=unlabelled.cut,
+            unlabelled_sha256=sha256(Path(args.train_data_file)),
+            block_size=args.block_size, mlm_alpha=args.mlm_alpha, mlm_probability=args.mlm_probability,
+        )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,167 @@
+"""The options of the scripts, as their family spells them, and commands as they stand in a text taken out of a PDF.
+
+—model_type, -model_type          for   --model_type
+huawei—noah/TinyBERT              for   huawei-noah/TinyBERT
+-log ging_steps 50 setminus       for   --logging_steps 50 \\      (what a shell leaves of -\\log ging\\_steps)
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from attnlab import console
+from attnlab.errors import UserError
+
+DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+OPTION = re.compile(f"[{DASHES}]+([A-Za-z].*)")
+LINE_BREAK = "setminus"  # what the backslash at the end of a line became in one place
+EPSILON = 1e-8
+NO_MEANING = {  # accepted, because commands of this family have them; why they change nothing here
+    "do_lower_case": "the model's own tokenizer knows",
+    "cache_dir": "what is fetched lies where HF_HOME says",
+    "overwrite_cache": "texts are cut into pieces anew each time, which takes seconds",
+    "mlm": "masked words are what classifier_mlm.py is for",
+    "eval_data_file": "the model is chosen by the labelled dev set",
+    "should_continue": "a command typed again goes on by itself",
+    "fp16_opt_level": "--fp16 alone decides",
+    "server_ip": "there is no debugger to wait for",
+    "server_port": "there is no debugger to wait for",
+}
+FLAGS = ("do_lower_case", "overwrite_cache", "mlm", "should_continue")
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} ('{self.prog} --help' lists the options).")
+
+
+def parse(words: Sequence[str], script: str, joint: bool) -> argparse.Namespace:
+    """The options of a command; those without a meaning are named once."""
+    parser = _parser(script, joint)
+    known = {name.removeprefix("--") for action in parser._actions for name in action.option_strings}
+    args = parser.parse_args(mend(words, known))
+    args.model_name_or_path = _plain_dashes(args.model_name_or_path)
+    _refuse(args)
+    for name, why in NO_MEANING.items():
+        if getattr(args, name, None):
+            console.warn(f"--{name} means nothing here: {why}.")
+    return args
+
+
+def mend(words: Sequence[str], known: set[str]) -> list[str]:
+    """The words with every option's dashes and gaps put right; variables the shell could not see are filled in."""
+    if words and words[-1] == LINE_BREAK:
+        raise UserError(f"the command ends in {LINE_BREAK!r}, where the document has a line break: write \\ there.")
+    rest = [os.path.expandvars(word) for word in words if word != LINE_BREAK]
+    mended: list[str] = []
+    while rest:
+        word = rest.pop(0)
+        found = OPTION.fullmatch(word)
+        if found is None or word == "-h":
+            mended.append(word)
+            continue
+        name, equals, value = found[1].partition("=")
+        if name not in known and rest and name + rest[0] in known:
+            name += rest.pop(0)
+        mended.append(f"--{name}{equals}{value}")
+    return mended
+
+
+def _parser(script: str, joint: bool) -> Parser:
+    parser = Parser(prog=f"python {script}", allow_abbrev=False)
+    add = parser.add_argument
+    for name, help in (
+        ("model_name_or_path", "a BERT's folder, or its name: looked for in ATTNLAB_MODELS, then on the hub"),
+        ("data_dir", "the folder with train.csv, valid.csv and test.csv"),
+        ("output_dir", "where the best model, eval_results.txt and the run go"),
+    ):
+        add(f"--{name}", required=True, help=help)
+    add("--model_type", default="bert", help="bert")
+    add("--task_name", default="yelp", help="yelp")
+    add("--tokenizer_name", help="the folder of another tokenizer than the model's")
+    add("--config_name", help="the model's own folder, if any")
+    for name, help in (
+        ("do_train", "train"),
+        ("do_eval", "report on dev and test, after training or alone"),
+        ("evaluate_during_training", "evaluate on dev every logging_steps and keep the best model"),
+        ("eval_all_checkpoints", "list every evaluation on dev in eval_results.txt"),
+        ("overwrite_output_dir", "begin anew where another training has been"),
+        ("no_cuda", "use the CPU"),
+        ("fp16", "half precision (CUDA)"),
+    ):
+        add(f"--{name}", action="store_true", help=help)
+    numbers: tuple[tuple[str, Callable[[str], Any], Any, str], ...] = (
+        ("max_seq_length", whole(3), 128, "longest text in pieces, [CLS] and [SEP] included"),
+        ("per_gpu_train_batch_size", whole(1), 32, "texts a step"),
+        ("per_gpu_eval_batch_size", whole(1), 32, "texts a step in evaluation"),
+        ("gradient_accumulation_steps", whole(1), 1, "batches a step"),
+        ("learning_rate", number(above=0), 5e-5, "peak rate; it falls linearly to 0"),
+        ("weight_decay", number(least=0), 0.0, "of matrices; embeddings, biases and norms have none"),
+        ("adam_epsilon", number(above=0), EPSILON, "of AdamW"),
+        ("max_grad_norm", number(above=0), 1.0, "largest norm of the gradient"),
+        ("num_train_epochs", number(above=0), 3.0, "times the training set is seen"),
+        ("max_steps", int, -1, "steps instead of epochs, if above 0"),
+        ("warmup_steps", whole(0), 0, "steps in which the rate rises"),
+        ("logging_steps", whole(1), 50, "steps between evaluations, and between lines of metrics"),
+        ("save_steps", int, 50, "steps between checkpoints to go on from; 0 or less: at the end"),
+        ("save_total_limit", whole(1), 2, "checkpoints that are kept, besides the best"),
+        ("seed", whole(0), 42, "of everything random"),
+        ("local_rank", int, -1, "-1: one process"),
+        ("train_examples", whole(1), None, "use only so many training examples, the same number of each class"),
+    )
+    for name, kind, default, help in numbers:
+        add(f"--{name}", type=kind, default=default, help=help)
+    if joint:
+        add("--train_data_file", required=True, help="unlabelled text")
+        add("--block_size", type=int, default=-1, help="longest unlabelled text in pieces; -1: what the model can take")
+        add("--mlm_alpha", type=number(least=0), default=1.0, help="weight of the loss of masked words")
+        add("--mlm_probability", type=number(above=0), default=0.15, help="share of pieces that are masked")
+        add("--line_by_line", action="store_true", help="a line is a text; else the file is cut into blocks")
+    for name in NO_MEANING:
+        add(f"--{name}", help=argparse.SUPPRESS, **({"action": "store_true"} if name in FLAGS else {}))
+    return parser
+
+
+def _refuse(args: argparse.Namespace) -> None:
+    if args.model_type != "bert":
+        raise UserError(f"--model_type {args.model_type}: these scripts know bert only.")
+    if not (args.do_train or args.do_eval):
+        raise UserError("there is nothing to do: give --do_train, --do_eval or both.")
+    if args.adam_epsilon != EPSILON:
+        raise UserError(f"--adam_epsilon {args.adam_epsilon}: the lab's AdamW has {EPSILON}, leave the option out.")
+    if args.local_rank != -1:
+        raise UserError(f"--local_rank {args.local_rank}: these scripts run in one process, leave the option out.")
+    if args.config_name and _plain_dashes(args.config_name) != args.model_name_or_path:
+        raise UserError("--config_name: the weights need the config.json of their own folder, leave the option out.")
+
+
+def _plain_dashes(name: str) -> str:
+    """Long dashes in a name become hyphens, unless a folder is called so."""
+    return name if os.path.isdir(name) else re.sub(f"[{DASHES}]", "-", name)
+
+
+def whole(least: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {text!r}")
+        return int(text)
+
+    return parse
+
+
+def number(least: float | None = None, above: float | None = None) -> Callable[[str], float]:
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a number, not {text!r}") from None
+        if (least is not None and not value >= least) or (above is not None and not value > above):
+            bound = f"from {least:g}" if least is not None else f"above {above:g}"
+            raise argparse.ArgumentTypeError(f"must be a number {bound}, not {text!r}")
+        return value
+
+    return parse

@@ -1,0 +1,74 @@
+"""One classifier trained, gone on with or found finished; what came of it, or why nothing did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from attnlab import console
+from attnlab.errors import RunFailed, UserError
+from attnlab.jobs.configs import ClassifyConfig
+from attnlab.jobs.stages import run_stage
+from attnlab.runs import is_run, read_config, read_record, series
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A finished run, or `reason`: why there is none. What could not be trained scores 0, as the document asks."""
+
+    path: Path
+    results: dict[str, Any] = field(default_factory=dict)
+    learning: int = 0
+    reason: str = ""
+
+    def score(self, split: str) -> float:
+        return float(self.results.get(f"{split}_accuracy", 0.0))
+
+    def by_epoch(self, name: str) -> tuple[list[float], list[float]]:
+        """A measure taken after every epoch, for a curve."""
+        values = series(self.path / "metrics.jsonl", "dev", name)[1]
+        return [float(epoch) for epoch in range(1, len(values) + 1)], values
+
+    @property
+    def epochs(self) -> int:
+        return int(read_config(self.path)["training"]["epochs"])
+
+
+def train(config: ClassifyConfig, path: Path, label: str) -> Outcome:
+    """Train into `path`; what was begun there with the same settings goes on, what is finished is taken as it is."""
+    _must_be_same(config, path)
+    run_stage("classify", config, path, label)
+    record = read_record(path)
+    return Outcome(path, record["results"], record["learning_parameters"])
+
+
+def attempt(config: ClassifyConfig, path: Path, label: str) -> Outcome:
+    """The same; a model that cannot be had or does not fit is an outcome too."""
+    try:
+        return train(config, path, label)
+    except (UserError, RunFailed, MemoryError) as failure:
+        reason = str(failure) or "it does not fit into memory"
+    except RuntimeError as failure:
+        if "out of memory" not in str(failure) and "can't allocate memory" not in str(failure):
+            raise
+        reason = "it does not fit into memory"
+    console.warn(f"{label}: {reason}")
+    return Outcome(path, reason=reason)
+
+
+def _must_be_same(config: ClassifyConfig, path: Path) -> None:
+    if not is_run(path):
+        return
+    asked, saved = config.model_dump(mode="json"), read_config(path)
+    if asked["batch"]["size"] == "auto":
+        saved["batch"]["size"] = "auto"  # what it was found to be
+    for section, values in asked.items():
+        if section == "machine":
+            continue
+        for name, value in values.items():
+            if saved[section].get(name) != value:
+                raise UserError(
+                    f"{path} was trained with {section}.{name} {saved[section].get(name)}, not {value}: "
+                    "choose another --output."
+                )

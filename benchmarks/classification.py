@@ -1,0 +1,287 @@
+"""Fine-tuning a classifier in the lab beside `transformers.Trainer`, in one process, sides alternating.
+
+1. speed      examples a second over the same training texts: `attnlab classify` as it is (batches of like length)
+              beside Trainer as it comes (random batches, padded to the longest of each, its default AdamW). From the
+              first step's batch to the last step's end on both sides: no evaluation, no checkpoints.
+2. accuracy   with --epochs and --seeds: the same, trained whole; accuracy on dev after the last epoch, seed by seed.
+3. head       --tune head on features computed once beside the frozen body run again in every epoch: the whole job,
+              reading and features included, one evaluation at the end.
+
+    python benchmarks/classification.py --task sst2                        # a slice of 20 steps a side, 5 times
+    python benchmarks/classification.py --task boolq --epochs 2 --seeds 3 --json accuracy.json
+    python benchmarks/classification.py --task sst2 --only head --examples 2000
+
+Ratios are the lab's examples a second over Trainer's: above 1 the lab is faster. With one thread (the default), times
+are CPU seconds: waiting for a busy core is not counted; with more they are seconds. All in fp32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attnlab.config import check
+from attnlab.console import Verbosity, set_verbosity
+from attnlab.data.tasks.labelled import Example, Labelled
+from attnlab.data.texts import encode
+from attnlab.jobs.classify import ClassifyJob, encode_splits, load_tuned
+from attnlab.jobs.configs import ClassifyConfig
+from attnlab.jobs.job import Parts, RunOptions, run_job
+from attnlab.jobs.labelled_data import read_texts, wanted
+from attnlab.objectives import Classification
+from attnlab.pretrained.load import import_transformers, quietly
+from attnlab.pretrained.predicting import predict
+from attnlab.pretrained.source import model_folder
+from attnlab.scoring import Scores
+from attnlab.stats import Mean
+from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.snapshot import TrainState
+
+WARM_UP = 2  # batches, before the first round
+
+
+@dataclass(frozen=True)
+class Measured:
+    rate: float
+    """Training examples a second."""
+    accuracy: float
+    """On dev after the last step; nan where it was not asked for."""
+
+
+class Watch(Callback):
+    """From the start of training to the end of its last step; and what the last evaluation found."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now, self.accuracy = now, float("nan")
+
+    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+        self.start = self.now()
+
+    def on_step(self, state: TrainState, report: StepReport) -> None:
+        self.end, self.examples = self.now(), state.examples
+
+    def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
+        self.accuracy = values["accuracy"]
+
+
+class Bench:
+    """Both sides of one task, model and rate."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.now = time.process_time if args.threads == 1 else time.perf_counter
+        self.everything = read_texts(self.config(0, 1).data)
+
+    def config(self, seed: int, epochs: int, method: str = "full", examples: int | None = None) -> ClassifyConfig:
+        args = self.args
+        config: ClassifyConfig = check(ClassifyConfig, {
+            "data": {"task": args.task, "max_tokens": args.max_tokens, "examples": examples, "hold_out": False},
+            "model": {"name": args.model},
+            "tuning": {"method": method},
+            "optimizer": {"lr": args.lr, "weight_decay": 0.01, "beta2": 0.999},
+            "batch": {"size": args.batch_size},
+            "training": {"epochs": epochs, "seed": seed, "evaluate_every": f"{epochs} epochs", "save_every": "0"},
+            "watch": {"train_sample": 0},
+            "machine": {"device": "cpu", "precision": "fp32", "threads": args.threads},
+        })  # fmt: skip
+        return config
+
+    def texts(self, config: ClassifyConfig) -> Labelled:
+        return wanted(self.everything, config.data, config.training.seed, None)
+
+    def lab(self, config: ClassifyConfig, evaluate: bool) -> Measured:
+        watch = Watch(self.now)
+        with tempfile.TemporaryDirectory() as folder:
+            run_job(watched(ClassifyJob, watch, evaluate)(config), RunOptions(Path(folder) / "run"))
+        return Measured(watch.examples / (watch.end - watch.start), watch.accuracy)
+
+    def theirs(self, config: ClassifyConfig, evaluate: bool) -> Measured:
+        transformers = import_transformers()
+        data, now = self.texts(config), self.now
+        folder = model_folder(config.model.name)
+        transformers.set_seed(config.training.seed)
+        with quietly():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model = transformers.AutoModelForSequenceClassification.from_pretrained(
+                folder, local_files_only=True, num_labels=len(data.classes)
+            )
+
+        class Clock(transformers.TrainerCallback):  # type: ignore[name-defined]
+            def on_train_begin(self, *args: Any, **more: Any) -> None:
+                self.start = now()
+
+            def on_step_end(self, *args: Any, **more: Any) -> None:
+                self.end = now()
+
+        clock = Clock()
+        with tempfile.TemporaryDirectory() as out, quietly():
+            settings = transformers.TrainingArguments(
+                out, per_device_train_batch_size=config.batch.size, per_device_eval_batch_size=64,
+                num_train_epochs=config.training.epochs, learning_rate=config.optimizer.lr,
+                seed=config.training.seed, save_strategy="no", logging_strategy="no", report_to=[], use_cpu=True,
+                disable_tqdm=True,
+            )  # fmt: skip
+            trainer = transformers.Trainer(
+                model, settings, train_dataset=rows(data.splits["train"], tokenizer, config.data.max_tokens),
+                data_collator=transformers.DataCollatorWithPadding(tokenizer), callbacks=[clock],
+            )  # fmt: skip
+            trainer.remove_callback(transformers.PrinterCallback)
+            trainer.train()
+            accuracy = float("nan")
+            if evaluate:
+                said = trainer.predict(rows(data.splits["dev"], tokenizer, config.data.max_tokens))
+                accuracy = float((said.predictions.argmax(-1) == said.label_ids).mean())
+        seen = len(data.splits["train"]) * (config.training.epochs or 0)
+        return Measured(seen / (clock.end - clock.start), accuracy)
+
+    def speed(self) -> dict[str, Any]:
+        args = self.args
+        size = args.examples or args.steps * args.batch_size
+        for side in (self.lab, self.theirs):
+            side(self.config(0, 1, examples=WARM_UP * args.batch_size), False)
+        rounds = [self.round(self.config(seed, 1, examples=size), False, seed) for seed in range(args.repeats)]
+        return {"examples": size, **rates(rounds)}
+
+    def accuracy(self) -> dict[str, Any]:
+        args = self.args
+        rounds = [self.round(self.config(seed, args.epochs, examples=args.examples), True, seed)
+                  for seed in range(args.seeds)]  # fmt: skip
+        found: dict[str, Any] = {"epochs": args.epochs, **rates(rounds)}
+        for n, side in enumerate(("lab", "trainer")):
+            found[f"{side}_dev_accuracies"] = [pair[n].accuracy for pair in rounds]
+            found[f"{side}_dev_accuracy"] = statistics.fmean(found[f"{side}_dev_accuracies"])
+        difference = Mean(tuple(ours.accuracy - theirs.accuracy for ours, theirs in rounds))
+        found |= {"difference": difference.mean, "difference_interval": difference.interval}
+        return found
+
+    def round(self, config: ClassifyConfig, evaluate: bool, number: int) -> tuple[Measured, Measured]:
+        """(lab, Trainer), the other first in every second round."""
+        if number % 2:
+            theirs = self.theirs(config, evaluate)
+            return self.lab(config, evaluate), theirs
+        ours = self.lab(config, evaluate)
+        return ours, self.theirs(config, evaluate)
+
+    def head(self) -> dict[str, Any]:
+        """The same head on the same frozen body, 20 epochs."""
+        config = self.config(0, 20, "head", self.args.examples)
+        config.optimizer.lr = self.args.head_lr
+        seconds: dict[str, list[float]] = {"cached": [], "every_epoch": []}
+        found: dict[str, Any] = {"epochs": 20, "examples": len(self.texts(config).splits["train"])}
+        for _ in range(self.args.head_repeats):
+            for name, job in (("cached", ClassifyJob), ("every_epoch", BodyEveryEpoch)):
+                watch = Watch(self.now)
+                start = self.now()
+                with tempfile.TemporaryDirectory() as folder:
+                    run_job(watched(job, watch)(config), RunOptions(Path(folder) / "run"))
+                seconds[name].append(self.now() - start)
+                found[f"{name}_dev_accuracy"] = watch.accuracy
+        ratios = [b / a for a, b in zip(seconds["cached"], seconds["every_epoch"], strict=True)]
+        found |= {f"{name}_seconds": statistics.median(times) for name, times in seconds.items()}
+        return found | spread("ratio", ratios)
+
+
+class BodyEveryEpoch(ClassifyJob):
+    """`--tune head` as others do it: the body is frozen, and run for every text in every epoch."""
+
+    def build(self, device: str) -> Parts:
+        data = wanted(read_texts(self.config.data), self.config.data, self.config.training.seed, None)
+        loaded = load_tuned(self.config, data.classes)
+        texts = encode_splits(data, loaded, self.config.data.max_tokens)
+        labels = torch.tensor(texts["dev"].labels)
+
+        def evaluate(model: torch.nn.Module) -> dict[str, float]:
+            return Scores(predict(model, texts["dev"], device), labels).summary()
+
+        return Parts(loaded.model, Classification(), texts["train"], evaluate)
+
+
+def watched(kind: type[ClassifyJob], watch: Watch, evaluate: bool = True) -> type[ClassifyJob]:
+    """The job with a watch on it; its ending, which scores and writes predictions, is not part of what is timed."""
+
+    class Watched(kind):  # type: ignore[valid-type, misc]
+        def build(self, device: str) -> Parts:
+            parts: Parts = super().build(device)
+            parts.callbacks.append(watch)
+            parts.finish = None
+            parts.evaluate = parts.evaluate if evaluate else None
+            return parts
+
+    return Watched
+
+
+def rows(examples: list[Example], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
+    """What Trainer reads: the same tokens, padded by its collator."""
+    found = encode(tokenizer, [each.text for each in examples], [each.pair for each in examples], longest)
+    types = "token_type_ids" in tokenizer.model_input_names
+    return [
+        {"input_ids": row.input_ids, "attention_mask": [1] * len(row.input_ids), "labels": each.label}
+        | ({"token_type_ids": row.token_type_ids} if types else {})
+        for row, each in zip(found, examples, strict=True)
+    ]
+
+
+def rates(rounds: list[tuple[Measured, Measured]]) -> dict[str, float]:
+    ours, theirs = ([pair[n].rate for pair in rounds] for n in (0, 1))
+    found = {"lab_examples_per_second": statistics.median(ours),
+             "trainer_examples_per_second": statistics.median(theirs)}  # fmt: skip
+    return found | spread("ratio", [a / b for a, b in zip(ours, theirs, strict=True)])
+
+
+def spread(name: str, values: list[float]) -> dict[str, float]:
+    return {name: statistics.median(values), f"{name}_low": min(values), f"{name}_high": max(values)}
+
+
+def show(title: str, values: dict[str, Any]) -> None:
+    print(title)
+    for name, value in values.items():
+        print(f"  {name:<32} {value:,.4g}" if isinstance(value, float) else f"  {name:<32} {value}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", default="sst2", help="sst2, boolq, or another the lab knows")
+    parser.add_argument("--model", default="minilm", help="a name, or a folder")
+    parser.add_argument("--batch-size", type=int, default=32)
+    parser.add_argument("--lr", type=float, default=5e-5)
+    parser.add_argument("--max-tokens", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=20, help="of a timed slice")
+    parser.add_argument("--repeats", type=int, default=5, help="alternations of the two sides")
+    parser.add_argument("--examples", type=int, help="training texts (default: the slice's; all for accuracy and head)")
+    parser.add_argument("--epochs", type=int, help="train whole and compare accuracies, instead of a slice")
+    parser.add_argument("--seeds", type=int, default=3, help="of the accuracy comparison")
+    parser.add_argument("--head-lr", type=float, default=1e-3)
+    parser.add_argument("--head-repeats", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--only", choices=["trainer", "head"])
+    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    args = parser.parse_args()
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    set_verbosity(Verbosity.QUIET)
+    torch.set_num_threads(args.threads)
+    bench = Bench(args)
+    found: dict[str, Any] = {name: getattr(args, name) for name in ("task", "model", "batch_size", "lr", "max_tokens")}
+    show("settings", found)
+    if args.only in (None, "trainer"):
+        name = "accuracy" if args.epochs else "speed"
+        found[name] = bench.accuracy() if args.epochs else bench.speed()
+        show(f"the lab beside transformers.Trainer: {name}", found[name])
+    if args.only in (None, "head"):
+        found["head"] = bench.head()
+        show("a head on features computed once beside the body in every epoch", found["head"])
+    if args.json:
+        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`attnlab models`: pretrained models by name, what is in one, and one as a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnlab import console
+
+app = typer.Typer(help="Pretrained models: list names, look into one, get one as a folder.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A short name, a hub id (owner/name) or a folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+COLUMNS = ("name", "family", "layers", "width", "parameters", "download", "here", "hub id", "good for")
+BRIEF = ("name", "family", "parameters", "download", "here")
+WIDE = 140  # columns of a terminal that has room for all
+
+
+@app.command("list")
+def list_models(as_json: Json = False) -> None:
+    """List the models with short names, and whether they are on this machine."""
+    rows = [*_catalogue(), *_others()]
+    if as_json:
+        console.out.print_json(json.dumps(rows))
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    shown = COLUMNS if console.out.width >= WIDE else BRIEF
+    for title in shown:
+        right = title in ("layers", "width", "parameters", "download")
+        table.add_column(title, justify="right" if right else "left", no_wrap=title != "good for")
+    for row in rows:
+        cells = row | {
+            "parameters": f"{row['millions']:,.1f}M" if row["millions"] else "",
+            "download": f"{row['megabytes']:,} MB" if row["megabytes"] else "",
+            "here": row["where"] or "no",
+            "hub id": row["hub"],
+        }
+        words = [cells[title] for title in shown]
+        table.add_row(*(Text(str(word or "")) for word in words))
+    console.result(table)
+    console.say(
+        "A model that is not here is downloaded when it is used, or with `attnlab models get NAME`. Any other hub id "
+        "(owner/name) and any folder with config.json, weights and tokenizer work too."
+    )
+
+
+@app.command()
+def show(name: Name, as_json: Json = False) -> None:
+    """Show what a model is: family, shape, vocabulary, parameters, heads that are there or missing, licence."""
+    from attnlab.pretrained.folder import describe
+    from attnlab.pretrained.source import model_folder
+
+    facts = describe(model_folder(name))
+    if as_json:
+        console.out.print_json(json.dumps(facts))
+        return
+    for title, value in facts.items():
+        if isinstance(value, bool):
+            value = "there" if value else "missing"
+        elif isinstance(value, list):
+            value = ", ".join(value) or "none"
+        if value is not None:
+            number = f"{value:,}" if isinstance(value, int) else str(value)
+            console.out.print(f"{title + ':':<22}{number}", markup=False)
+
+
+@app.command()
+def get(
+    name: Name,
+    to: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Folder to write.", show_default="the hub's cache")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in FOLDER.")] = False,
+) -> None:
+    """Get a model from the hub: configuration, tokenizer and weights, never code; whole or not at all."""
+    from attnlab.pretrained.get import get_model
+    from attnlab.pretrained.source import model_folder
+    from attnlab.pretrained.weights import weight_files
+    from attnlab.runs.files import sha256
+
+    if to is None:
+        folder = model_folder(name)
+    else:
+        get_model(name, to, overwrite)
+        folder = to
+    console.out.print(str(folder), markup=False)
+    for path in weight_files(folder):
+        size = f"{path.stat().st_size / 1e6:,.1f} MB"
+        console.out.print(f"  {path.name}  {size}  sha256 {sha256(path)}", markup=False)
+
+
+def _catalogue() -> list[dict[str, Any]]:
+    from attnlab.errors import UserError
+    from attnlab.pretrained.catalog import MODELS
+    from attnlab.pretrained.source import find_here
+
+    rows = []
+    for known in MODELS:
+        try:
+            place = find_here(known.name)
+        except UserError:  # the package is not installed
+            place = None
+        rows.append({
+            "name": known.name, "hub": known.hub, "family": known.family, "layers": known.layers,
+            "width": known.width, "millions": known.millions, "megabytes": known.megabytes,
+            "where": place and place.where, "folder": place and str(place.folder), "good for": known.good_for,
+        })  # fmt: skip
+    return rows
+
+
+def _others() -> list[dict[str, Any]]:
+    """Folders with other names in the models folder."""
+    from attnlab.errors import UserError
+    from attnlab.pretrained.catalog import CATALOG
+    from attnlab.pretrained.folder import describe
+    from attnlab.pretrained.source import VARIABLE
+
+    root = os.environ.get(VARIABLE)
+    rows = []
+    for path in sorted(Path(root).glob("*/config.json")) if root else []:
+        folder = path.parent
+        if folder.name in CATALOG:
+            continue
+        try:
+            facts = describe(folder)
+        except UserError as error:
+            console.say(str(error))
+            continue
+        rows.append({
+            "name": folder.name, "hub": None, "family": facts["family"], "layers": facts["layers"],
+            "width": facts["width"], "millions": facts["parameters"] and facts["parameters"] / 1e6, "megabytes": None,
+            "where": "models folder", "folder": str(folder), "good for": "a folder of your own",
+        })  # fmt: skip
+    return rows
+
+
+def register(lab: typer.Typer) -> None:
+    lab.add_typer(app, name="models")

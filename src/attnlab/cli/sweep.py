@@ -1,0 +1,164 @@
+"""`attnlab sweep`: search over the settings of a job, chosen on dev, the winner alone reported on test."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from attnlab import console
+from attnlab.cli.launching import end, must_exist, refuse
+from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.train import Overwrite, Recipe, must_keep
+from attnlab.config.flags import with_flags
+from attnlab.config.recipe import Key
+from attnlab.errors import UserError
+from attnlab.launch.commandline import PROGRAM
+from attnlab.launch.config import ArrayLaunchConfig, asked
+from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.runs.folder import ROOT, fresh_path
+from attnlab.search.config import SweepFlags, sweep_of
+
+Run = Annotated[Path | None, folder_of("sweep")]
+Resume = Annotated[
+    bool,
+    typer.Option("--resume", help="Go on with the sweep in --run: what is missing, more values, --seeds, --trials.",
+                 rich_help_panel="Run"),
+]  # fmt: skip
+Joins = Annotated[
+    bool,
+    typer.Option("--worker", help="Join the sweep in --run as a further worker, from another terminal or machine.",
+                 rich_help_panel="Run"),
+]  # fmt: skip
+Retry = Annotated[
+    bool, typer.Option("--retry-failed", help="With --resume: try again what failed.", rich_help_panel="Run")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would be run and its cost, and stop.", rich_help_panel="Run")
+]
+ASKING = Asking("sweep", SweepFlags, "classify", sweep_of)
+SHOWN = 40  # rows of the table on a terminal; the report has all
+
+
+@with_flags(ArrayLaunchConfig)
+@with_flags(SweepFlags)
+def sweep(
+    flags: dict[Key, Any],
+    launching: dict[Key, Any],
+    recipe: Recipe = None,
+    settings: Settings = None,
+    run: Run = None,
+    overwrite: Overwrite = False,
+    resume: Resume = False,
+    worker: Joins = False,
+    retry_failed: Retry = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Search over settings of any job: a grid, at random or guided; chosen on dev, the winner reported on test."""
+    from attnlab.search.store import must_have_optuna
+
+    must_have_optuna()
+    from attnlab.search.run import join_sweep, resume_sweep, run_sweep, saved_sweep
+
+    launch = asked(ArrayLaunchConfig, launching)
+    if launch is not None:
+        refuse(overwrite=overwrite, dry_run=dry_run, worker=worker)
+    given = settings or []
+    if retry_failed and not resume:
+        raise UserError("--retry-failed needs --resume: it tries again what failed in a sweep that was run.")
+    if worker:
+        path = join_sweep(_to_join(run, recipe, flags, given, resume or overwrite or dry_run))
+    elif resume:
+        folder = to_resume(run, overwrite, "sweep")
+        saved = saved_sweep(folder)
+        config = _grown(saved, ASKING.config(recipe, flags, given, saved.sweep.job), recipe, flags, given)
+        if dry_run:
+            return _preview(config)
+        if launch is not None:
+            return _hand_over(launch, config, folder, resume, retry_failed)
+        none_at_work(folder)
+        path = resume_sweep(folder, config, retry_failed)
+    else:
+        config = ASKING.config(recipe, flags, given)
+        if dry_run:
+            return _preview(config)
+        folder = run or fresh_path(ROOT, "sweep")
+        if launch is not None:
+            return _hand_over(launch, config, folder)
+        path = run_sweep(config, folder, overwrite)
+    return _report(path)
+
+
+def _hand_over(
+    launch: ArrayLaunchConfig, config: Any, path: Path, resume: bool = False, retry_failed: bool = False
+) -> None:
+    """An array of workers, each at work until no trial is left; the last job finds none and writes the report."""
+    from attnlab.search.run import queue_sweep, requeue_sweep
+
+    if launch.array.at_once is None:
+        raise UserError("--launch slurm: say with --at-once how many workers the sweep shall have.")
+    ready(path)
+    must_exist(config)
+    if resume:
+        requeue_sweep(config, path, retry_failed)
+    else:
+        queue_sweep(config, path)
+    worker = [*PROGRAM, "sweep", f"--run={path}", "--worker"]
+    count = launch.array.at_once
+    try:
+        submission = submit_array(launch, "sweep", path, [worker] * count, ["."] * count, worker)
+    except UserError:
+        if not resume:
+            shutil.rmtree(path)  # nobody will run it: nothing is left
+        raise
+    end(launch, path, submission)
+
+
+def _to_join(run: Path | None, recipe: Path | None, flags: dict[Key, Any], given: list[str], more: bool) -> Path:
+    if run is None:
+        raise UserError("--worker needs --run: the folder of the sweep to join.")
+    if recipe or flags or given or more:
+        raise UserError("--worker takes --run and nothing else: a worker does what the sweep was told.")
+    return run
+
+
+def _grown(saved: Any, asked: Any, recipe: Path | None, flags: dict[Key, Any], settings: list[str]) -> Any:
+    """The saved sweep with more values, seeds, trials or seconds; all else must be as it was."""
+    from attnlab.search.growing import GROWS, grown
+
+    if not (recipe or flags or settings):
+        return saved
+    config = grown(saved, asked)
+    for name in GROWS:
+        if name in ("vary", "seconds") or ("sweep", name) not in flags:
+            setattr(asked.sweep, name, getattr(config.sweep, name))
+    must_keep(config, asked, given_keys(type(config), flags, settings), recipe)
+    return config
+
+
+def _preview(config: Any) -> None:
+    from attnlab.search.preview import preview
+    from attnlab.search.run import must_make_sense
+
+    must_make_sense(config)
+    for line in preview(config):
+        console.result(line)
+    console.result("dry run: nothing was written")
+
+
+def _report(path: Path) -> None:
+    from attnlab.search.run import found_by
+    from attnlab.search.words import counts, table, verdicts
+
+    results, tested = found_by(path)
+    print_table(table(results, most=SHOWN))
+    for sentence in verdicts(results, tested):
+        console.result(sentence)
+    console.result(counts(results))
+    console.result(f"sweep: {path}\nreport: {path / 'report.html'}")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(sweep)

@@ -1,0 +1,179 @@
+"""Which files of a hub repository are which split of a data set, and the names of its classes.
+
+A repository's card (the YAML at the head of its README) may say it (`configs`, `dataset_info`); else the files'
+names do. The hub itself keeps a Parquet copy of most sets, in a revision of its own: configuration/split/0000.parquet.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+
+from attnlab import hub
+from attnlab.data.tasks.labelled import SPLITS
+from attnlab.data.tasks.own import SPELLINGS
+from attnlab.errors import UserError, nearest
+
+PREFIX = "hub:"
+PREFERRED = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
+DEFAULT = "default"
+ABOUT_DATA = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
+Parts = dict[str, list[str]]
+"""The files of each split, by the split's name on the hub."""
+
+
+class HubName(NamedTuple):
+    repo: str
+    configuration: str | None = None
+
+    def __str__(self) -> str:
+        return PREFIX + "/".join(filter(None, self))
+
+
+def parse(source: str) -> HubName | None:
+    """hub:owner/name, hub:owner/name/configuration or owner/name; None for what cannot be one of these."""
+    owner, _, rest = source.removeprefix(PREFIX).partition("/")
+    name, _, configuration = rest.partition("/")
+    repo = f"{owner}/{name}"
+    good = hub.is_id(repo) and re.fullmatch(r"[\w.-]*", configuration)
+    if source.startswith(PREFIX):
+        if not good:
+            raise UserError(f"{source} is no data set of the hub: give {PREFIX}owner/name or {PREFIX}owner/name/part.")
+        return HubName(repo, configuration or None)
+    is_file = PurePosixPath(source).suffix.lower() in PREFERRED
+    return HubName(repo) if good and not configuration and not is_file and not source.endswith("/") else None
+
+
+def configurations(names: Iterable[str], card: Mapping[str, Any]) -> dict[str, Parts]:
+    """What a repository offers: its configurations, each with its splits; empty, if it has no files the lab reads."""
+    data = (name for name in names if PurePosixPath(name).suffix.lower() in PREFERRED)
+    names = sorted(name for name in data if PurePosixPath(name).name not in ABOUT_DATA)
+    entries = [entry for entry in _list(card.get("configs")) if isinstance(entry, dict) and entry.get("data_files")]
+    found = {str(entry.get("config_name", DEFAULT)): _declared(entry, names) for entry in entries}
+    found = {name: parts for name, parts in found.items() if parts}
+    if entries:
+        return found
+    parts = _by_name(names)
+    return {DEFAULT: parts} if parts else {}
+
+
+def converted(names: Iterable[str]) -> dict[str, Parts]:
+    """The same for the hub's Parquet copy. Of a very large set it has a part, called partial-train."""
+    found: dict[str, Parts] = {}
+    for name in sorted(names):
+        pieces = name.split("/")
+        if len(pieces) == 3 and name.endswith(".parquet"):
+            found.setdefault(pieces[0], {}).setdefault(pieces[1], []).append(name)
+    return found
+
+
+def choose_configuration(asked: HubName, found: Mapping[str, Parts], card: Mapping[str, Any]) -> str:
+    """The one that was asked for, the only one, or the one a repository calls its default."""
+    if asked.configuration is not None:
+        if asked.configuration in found:
+            return asked.configuration
+        close = nearest(asked.configuration, found)
+        hint = f"did you mean {close!r}?" if close else f"it has {', '.join(found)}."
+        raise UserError(f"{PREFIX}{asked.repo} has no configuration {asked.configuration!r}: {hint}")
+    preset = [str(entry.get("config_name")) for entry in _list(card.get("configs"))
+              if isinstance(entry, dict) and entry.get("default")]  # fmt: skip
+    for name in (*preset, DEFAULT, *(found if len(found) == 1 else ())):
+        if name in found:
+            return name
+    raise UserError(
+        f"{asked} has several configurations ({', '.join(found)}): name one, such as {asked}/{next(iter(found))}."
+    )
+
+
+def find_splits(name: HubName, parts: Parts) -> tuple[Parts, list[str]]:
+    """The files of train, dev and test, and sentences on what was taken for what, and what was left."""
+    splits: Parts = {}
+    notes, unused = [], []
+    plain = {part: part.removeprefix("partial-").lower() for part in parts}
+    for part in sorted(parts, key=lambda part: plain[part] not in SPELLINGS):  # `validation`, then `validation_matched`
+        split = SPELLINGS.get(plain[part]) or SPELLINGS.get(re.split(r"[^a-z]", plain[part])[0])
+        if split is None or split in splits:
+            unused.append(part)
+            continue
+        splits[split] = parts[part]
+        if plain[part] not in SPELLINGS:
+            notes.append(f"{split} is the split {part!r}.")
+    if "train" not in splits:
+        raise UserError(f"the splits of {name} are {', '.join(parts)}: the lab needs one called train.")
+    if unused:
+        notes.append(f"not used: {', '.join(unused)}.")
+    if any(part.startswith("partial-") for part in parts):
+        notes.append("the set is so large that the hub copied only the first part of it to Parquet.")
+    return {split: splits[split] for split in SPLITS if split in splits}, notes
+
+
+def class_names(path: Path, card: Mapping[str, Any], configuration: str) -> dict[str, list[str]]:
+    """The names of classes by column, as a Parquet file says itself, or the card."""
+    found = _in_parquet(path) if path.suffix == ".parquet" else {}
+    entries = [entry for entry in _list(card.get("dataset_info")) if isinstance(entry, dict)]
+    for entry in entries:
+        if len(entries) > 1 and entry.get("config_name") != configuration:
+            continue
+        for feature in _list(entry.get("features")):
+            kind = feature.get("dtype") if isinstance(feature, dict) else None
+            names = (kind.get("class_label") or {}).get("names") if isinstance(kind, dict) else None
+            if names:
+                ordered = [names[key] for key in sorted(names, key=int)] if isinstance(names, dict) else names
+                found.setdefault(str(feature["name"]), [str(name) for name in ordered])
+    return found
+
+
+def _in_parquet(path: Path) -> dict[str, list[str]]:
+    try:
+        from pyarrow import parquet
+
+        said = (parquet.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
+        features = json.loads(said).get("info", {}).get("features", {})
+    except (ImportError, OSError, ValueError, AttributeError):  # reading the rows will say what is wrong
+        return {}
+    return {
+        column: [str(name) for name in feature["names"]]
+        for column, feature in features.items()
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and feature.get("names")
+    }
+
+
+def _declared(entry: Mapping[str, Any], names: list[str]) -> Parts:
+    """`data_files`: a pattern, several, {split: patterns} or [{split, path: patterns}]."""
+    said, folder = entry["data_files"], str(entry.get("data_dir") or "").strip("./")
+    if isinstance(said, dict):
+        pairs = list(said.items())
+    elif isinstance(said, list) and all(isinstance(part, dict) for part in said):
+        pairs = [(part.get("split", "train"), part.get("path", [])) for part in said]
+    else:
+        pairs = [("train", said)]
+    parts: Parts = {}
+    for split, patterns in pairs:
+        wanted = [f"{folder}/{pattern}".strip("/") for pattern in _list(patterns)]
+        files = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)]
+        if files:
+            parts[str(split)] = files
+    return parts
+
+
+def _by_name(names: list[str]) -> Parts:
+    """A split's name is a word of the file's name, or else of a folder above it."""
+    found: dict[str, Parts] = {}
+    for name in names:
+        path = PurePosixPath(name)
+        words = [word for part in (path.stem, *reversed(path.parts[:-1])) for word in re.split(r"[^a-z]", part.lower())]
+        split = next((word for word in words if word in SPELLINGS), None)
+        if split:
+            found.setdefault(path.suffix.lower(), {}).setdefault(split, []).append(name)
+    with_train = [found[ending] for ending in PREFERRED if "train" in map(SPELLINGS.get, found.get(ending, ()))]
+    if with_train:
+        return with_train[0]
+    return {"train": names} if len(names) == 1 and not found else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -1,0 +1,216 @@
+"""Labelled texts from the hub: fetched into its cache, read as files of one's own are. No loading script is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from attnlab import console, hub
+from attnlab.data.tasks.classes import label_word
+from attnlab.data.tasks.columns import Request, choose
+from attnlab.data.tasks.hub_files import (
+    PREFIX,
+    HubName,
+    choose_configuration,
+    class_names,
+    configurations,
+    converted,
+    find_splits,
+)
+from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.own import read_tables
+from attnlab.data.tasks.table import FORMATS, Row, Table, read_table
+from attnlab.data.world_files import check_folder
+from attnlab.errors import UserError
+from attnlab.runs.files import write_text
+
+PARQUET_COPY = "refs/convert/parquet"
+HIDDEN = -1
+"""The label of a row whose label is not published."""
+UNKNOWN = (None, "")
+Tables = dict[str, Table]
+
+
+class Fetched(NamedTuple):
+    """The files of a data set on this machine."""
+
+    files: dict[str, list[Path]]
+    """By split, in order."""
+    classes: dict[str, list[str]]
+    """By column."""
+    card: Path | None
+    notes: list[str]
+
+
+def load_hub(name: HubName, request: Request, seed: int = 0, hold_out: bool = True) -> Labelled:
+    """Labelled texts of a hub data set."""
+    fetched = fetch_set(name)
+    tables = {split: _join(files, request) for split, files in fetched.files.items()}
+    column = choose(tables["train"], request).label
+    names = fetched.classes.get(column, [])
+    if request.classes:  # other names for the same classes
+        names = list(request.classes) if len(request.classes) == len(names) else []
+    tables, notes = _labelled_rows(_name_classes(tables, {column: names} if names else {}), column)
+    if names:
+        request = replace(request, label=column, classes=tuple(label_word(name) or name for name in names))
+    found = read_tables(tables, request, seed, name=str(name), hold_out=hold_out)
+    files = {
+        split if len(paths) == 1 else f"{split} {place}": path
+        for split, paths in fetched.files.items()
+        if split in tables
+        for place, path in enumerate(paths, start=1)
+    }
+    return replace(found, files=files, notes=(*fetched.notes, *notes, *found.notes))
+
+
+def write_set(name: HubName, folder: Path) -> dict[str, int]:
+    """A JSONL for each split, with names for classes, and the set's card; gives the rows of each file."""
+    check_folder(folder)
+    fetched = fetch_set(name)
+    tables = {split: _join(files, Request()) for split, files in fetched.files.items()}
+    tables = _name_classes(tables, fetched.classes)
+    notes: list[str] = []
+    try:
+        column = choose(tables["train"], Request()).label
+    except UserError:  # which column it is, is said when the files are read
+        pass
+    else:
+        tables, notes = _labelled_rows(tables, column)
+    for note in (*fetched.notes, *notes):
+        console.warn(note)
+    partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
+    try:
+        partial.mkdir(parents=True)
+        for split, table in tables.items():
+            rows = (json.dumps(row.fields, ensure_ascii=False, default=str) + "\n" for row in table.rows)
+            write_text(partial / f"{split}.jsonl", "".join(rows))
+        if fetched.card:
+            shutil.copyfile(fetched.card, partial / "README.md")
+        partial.replace(folder)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror or error}.") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return {f"{split}.jsonl": len(table.rows) for split, table in tables.items()}
+
+
+def fetch_set(name: HubName) -> Fetched:
+    """The files of a data set, from the hub, or from its cache where the hub cannot be asked."""
+    try:
+        return _fetch(name)
+    except hub.NotThere as error:
+        raise UserError(f"{name.repo} is no task and no path here, and {error}: check the name.") from None
+    except hub.Unreachable as error:
+        raise UserError(
+            f"{name.repo} is no task, no path here and not whole in {hub.cache_folder()}, and {error}: run "
+            f"`attnlab data get {name} --out FOLDER` where the hub can be reached and give that folder."
+        ) from None
+
+
+def _fetch(name: HubName) -> Fetched:
+    names, notes = _listing(name.repo)
+    folder = _files(name.repo, names, ["README.md"]) if "README.md" in names else None
+    card = hub.card(folder) if folder else {}
+    found, revision = configurations(names, card), hub.MAIN
+    if not found:
+        revision = PARQUET_COPY
+        names, notes = _listing(name.repo, revision, otherwise=_unreadable(name))
+        found = converted(names)
+        notes.append("read from the hub's own Parquet copy: the repository has no data files the lab reads.")
+    configuration = choose_configuration(name, found, card)
+    parts, more = find_splits(name, found[configuration])
+    snapshot = _files(name.repo, names, [file for files in parts.values() for file in files], revision)
+    files = {split: [snapshot / file for file in chosen] for split, chosen in parts.items()}
+    notes.insert(0, f"{name.repo} of {hub.endpoint()}, configuration {configuration}, commit {snapshot.name[:12]}.")
+    classes = class_names(files["train"][0], card, configuration)
+    return Fetched(files, classes, folder / "README.md" if folder else None, notes + more)
+
+
+Listing = Mapping[str, hub.RemoteFile | None]
+"""Without sizes and checksums, if it is an old one from the cache."""
+
+
+def _listing(repo: str, revision: str = hub.MAIN, otherwise: str = "") -> tuple[Listing, list[str]]:
+    try:
+        return hub.listing(repo, "dataset", revision), []
+    except hub.NotThere:
+        if otherwise:
+            raise UserError(otherwise) from None
+        raise
+    except hub.Unreachable as error:
+        if old := hub.cached_listing(repo, "dataset", revision):
+            return dict.fromkeys(old), [f"{error}: files of an earlier download were used."]
+        raise
+
+
+def _files(repo: str, names: Listing, wanted: list[str], revision: str = hub.MAIN) -> Path:
+    known = {name: remote for name in wanted if (remote := names[name]) is not None}
+    try:
+        return hub.fetch(repo, known or wanted, "dataset", revision, local=not known)
+    except hub.Unreachable:
+        if known:
+            raise
+        raise hub.Unreachable("the hub cannot be asked now, while the cache lacks some of its files") from None
+
+
+def _unreadable(name: HubName) -> str:
+    return (
+        f"{PREFIX}{name.repo} has no data files the lab reads ({', '.join(FORMATS)}) and the hub keeps no Parquet copy "
+        "of it; a loading script is never run: get the files yourself and give a folder."
+    )
+
+
+def _join(files: list[Path], request: Request) -> Table:
+    """The rows of a split's files, counted on from file to file."""
+    tables = [read_table(path, request) for path in files]
+    if len(tables) == 1:
+        return tables[0]
+    if odd := next((table for table in tables if table.columns != tables[0].columns), None):
+        raise UserError(f"{odd.path} has other columns than {files[0].name}: {', '.join(odd.columns)}.")
+    rows = [row.fields for table in tables for row in table.rows]
+    together = files[0].with_name(f"*{files[0].suffix}")
+    return tables[0]._replace(path=together, rows=[Row(place, fields) for place, fields in enumerate(rows, start=1)])
+
+
+def _name_classes(tables: Tables, classes: Mapping[str, list[str]]) -> Tables:
+    """Numbers to names in the columns whose classes have names; None for a label that is not published."""
+
+    def named(fields: dict[str, Any]) -> dict[str, Any]:
+        return fields | {column: _class(fields[column], names) for column, names in classes.items() if column in fields}
+
+    if not classes:
+        return tables
+    return {split: table._replace(rows=[Row(row.line, named(row.fields)) for row in table.rows])
+            for split, table in tables.items()}  # fmt: skip
+
+
+def _class(value: Any, names: list[str]) -> Any:
+    """A number is a place among the names, one in a CSV too unless it is a name itself."""
+    word = label_word(value)
+    if word is None or not word.removeprefix("-").isdecimal() or int(word) >= len(names):
+        return value
+    if isinstance(value, str) and word in names:
+        return value
+    return names[int(word)] if int(word) >= 0 else None
+
+
+def _labelled_rows(tables: Tables, column: str) -> tuple[Tables, list[str]]:
+    """Splits and rows whose labels are published: -1 for all rows of a split, or no label, is none."""
+    kept: Tables = {}
+    notes = []
+    for split, table in tables.items():
+        if all(row.fields.get(column) in (*UNKNOWN, HIDDEN, str(HIDDEN)) for row in table.rows):
+            notes.append(f"the labels of {split} are not published: it was left out ({len(table.rows):,} rows).")
+            continue
+        rows = [row for row in table.rows if row.fields.get(column) not in UNKNOWN]
+        if lost := len(table.rows) - len(rows):
+            notes.append(f"{lost:,} rows of {split} have no label: they were left out.")
+        kept[split] = table._replace(rows=rows)
+    if "train" not in kept:
+        raise UserError(f"{tables['train'].path}: no row has a label in {column!r}: name the column with --label.")
+    return kept, notes

@@ -1,0 +1,44 @@
+"""The command that was typed, put together again from what was understood of it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+
+from attnlab.config.flags import parameter_name
+from attnlab.config.recipe import leaves
+from attnlab.launch.config import ArrayLaunchConfig
+
+PROGRAM = [sys.executable, "-m", "attnlab"]
+
+
+def typed(context: typer.Context, without: str) -> list[str]:
+    """`attnlab COMMAND --options`, in this Python, without what concerns the launch and without option `without`."""
+    dropped = {parameter_name(key) for key in leaves(ArrayLaunchConfig)} | {without}
+    words = [*PROGRAM]
+    if context.parent is not None:
+        words += _options(context.parent, set())
+    return [*words, str(context.info_name), *_options(context, dropped)]
+
+
+def _options(context: Any, dropped: set[str]) -> Iterator[str]:
+    """The parameters that were given, each as it would be typed."""
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        source = context.get_parameter_source(name)
+        if name in dropped or source is None or source.name != "COMMANDLINE":
+            continue
+        yield from _words(parameter, context.params[name])
+
+
+def _words(parameter: Any, value: Any) -> Iterator[str]:
+    if parameter.param_type_name == "argument":
+        yield str(value)
+    elif parameter.is_flag:
+        yield parameter.opts[0] if value else parameter.secondary_opts[0]
+    else:
+        for each in value if parameter.multiple else [value]:
+            yield f"{parameter.opts[0]}={each}"

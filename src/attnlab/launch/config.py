@@ -1,0 +1,151 @@
+"""What can be asked of Slurm: flags of any command that makes runs, over a profile file. Free of torch."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import field_validator, model_validator
+
+from attnlab.config import FilePath, Section, option
+from attnlab.config.recipe import Key, flag_of, lay_over, leaves, read_recipe
+from attnlab.errors import UserError
+
+_CLOCK = re.compile(r"^(?:(?P<days>\d+)-(?=\d))?(?P<clock>\d+(?::\d+){0,2})$")
+
+
+def minutes(text: str) -> int:
+    """A time as Slurm writes it, in whole minutes: 90, 30:00, 2:00:00, 1-12, 1-12:30, 1-12:30:00."""
+    found = _CLOCK.match(text.strip())
+    if not found:
+        raise ValueError(f"expected a time such as 90 (minutes), 2:00:00 or 1-12:00:00, got {text!r}")
+    parts = [int(part) for part in found["clock"].split(":")]
+    if found["days"] is not None:  # D-H, D-H:M, D-H:M:S
+        hours, mins, secs = [*parts, 0, 0][:3]
+    else:  # M, M:S, H:M:S
+        hours, mins, secs = parts if len(parts) == 3 else (0, *[*parts, 0][:2])
+    seconds = ((int(found["days"] or 0) * 24 + hours) * 60 + mins) * 60 + secs
+    if seconds <= 0:
+        raise ValueError("a job needs at least a minute")
+    return -(-seconds // 60)
+
+
+class HowSection(Section):
+    topic: ClassVar[str] = "Where it runs"
+
+    launch: Literal["here", "slurm"] = option("here", "here, or slurm: hand the command to a cluster and return.")
+    wait: bool = option(False, "Follow the job until it ends, and end with its exit code.")
+    profile: FilePath = option(
+        None, "YAML file with Slurm settings (default: $ATTNLAB_SLURM, else ~/.config/attnlab/slurm.yaml)."
+    )
+
+
+class SlurmSection(Section):
+    """A profile file has these keys; flags override it."""
+
+    topic: ClassVar[str] = "Slurm"
+
+    partition: str | None = option(None, "Partition (default: the cluster's).")
+    time: str = option("1:00:00", "Time limit, in minutes or as 2:30:00 or 1-12:00:00.")
+    gpus: int | None = option(None, "GPUs.", ge=0)
+    nodes: int = option(1, "Nodes.", ge=1)
+    memory: float | None = option(None, "Memory, in GiB.", gt=0)
+    cpus: int | None = option(None, "CPU cores.", ge=1)
+    account: str | None = option(None, "Account the time is charged to.")
+    qos: str | None = option(None, "Quality of service.")
+    constraint: str | None = option(None, "Features the node must have.")
+    sbatch: list[str] = option([], "More lines for sbatch, separated by ';': --exclusive; --mail-type=END,FAIL")
+    warning: int | None = option(
+        None,
+        "Seconds before the time limit at which a run saves (default: 120, or a quarter of a short limit).",
+        ge=1,
+    )
+    restarts: int = option(20, "How often a job that ran out of time is put back in the queue.", ge=0)
+
+    @field_validator("time", mode="before")
+    @classmethod
+    def _time(cls, value: Any) -> str:
+        minutes(str(value))
+        return str(value)
+
+    @field_validator("sbatch", mode="before")
+    @classmethod
+    def _lines(cls, value: Any) -> Any:
+        lines = value.split(";") if isinstance(value, str) else value
+        lines = [str(line).strip() for line in lines] if isinstance(lines, list) else lines
+        for line in lines if isinstance(lines, list) else []:
+            if line and not re.match(r"^--[a-z][a-z-]*(=.*)?$", line):
+                raise ValueError(f"{line!r} is no option of sbatch: write it as --name or --name=value")
+        return [line for line in lines if line] if isinstance(lines, list) else lines
+
+    @field_validator("nodes")
+    @classmethod
+    def _one(cls, value: int) -> int:
+        if value > 1:
+            raise ValueError("a run is one process on one node: leave nodes at 1, and give it more gpus or cpus")
+        return value
+
+    @model_validator(mode="after")
+    def _room(self) -> SlurmSection:
+        if self.warning is not None and self.warning >= 60 * self.minutes:
+            raise ValueError(f"a warning {self.warning} s before the end leaves no time to run in {self.minutes} min")
+        return self
+
+    @property
+    def minutes(self) -> int:
+        return minutes(self.time)
+
+    @property
+    def warned(self) -> int:
+        """Seconds before the end."""
+        return self.warning or min(120, 15 * self.minutes)
+
+
+class LaunchConfig(Section):
+    """Flags of a command that makes one run."""
+
+    how: HowSection = HowSection()
+    slurm: SlurmSection = SlurmSection()
+
+
+class ArraySection(Section):
+    topic: ClassVar[str] = "Slurm"
+
+    at_once: int | None = option(None, "How many runs go on at the same time (default: as many as there is room for).",
+                                 ge=1)  # fmt: skip
+
+
+class ArrayLaunchConfig(LaunchConfig):
+    """Flags of a command that makes many."""
+
+    array: ArraySection = ArraySection()
+
+
+def asked(kind: type[LaunchConfig], flags: Mapping[Key, Any]) -> Any:
+    """The checked settings of a launch, profile included; None where the command is to run here."""
+    if flags.get(("how", "launch"), "here") == "here":
+        for key in flags:
+            if key != ("how", "launch"):
+                raise UserError(f"{flag_of(key, leaves(kind)[key][0])} is for a cluster: add --launch slurm.")
+        return None
+    profile = _profile(flags.get(("how", "profile")))
+    values, origins = read_recipe(profile) if profile is not None else ({}, {})
+    placed = {("slurm", *key): where for key, where in origins.items()}
+    return lay_over(kind, {"slurm": values} if values else {}, flags, placed)
+
+
+def _profile(given: str | None) -> Path | None:
+    """The profile file: the one named, else the one the environment names, else the usual place if it is there."""
+    named = given or os.environ.get("ATTNLAB_SLURM")
+    if named:
+        path = Path(named).expanduser()
+        if not path.is_file():
+            source = "--profile" if given else "ATTNLAB_SLURM"
+            raise UserError(f"{source}: {path}: there is no such profile.")
+        return path
+    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
+    usual = home / "attnlab" / "slurm.yaml"
+    return usual if usual.is_file() else None

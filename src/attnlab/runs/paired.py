@@ -1,0 +1,62 @@
+"""Two classifiers tested against each other, from what they said about the same test examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from attnlab.errors import UserError
+from attnlab.runs.predictions import Said, read_predictions
+from attnlab.significance import Discordant, bootstrap
+
+SURE = 0.05
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The first against the second: on which examples their chosen runs part, and the difference over all seeds."""
+
+    first: str
+    second: str
+    discordant: Discordant
+    difference: float
+    interval: tuple[float, float]
+    seeds: int
+    examples: int
+    adjusted: float | None = None
+    """McNemar's p after Holm, among all pairs of a report."""
+
+    def sentence(self) -> str:
+        (low, high), p = self.interval, self.discordant.p
+        over, which = f"{self.seeds} seeds and the examples", "Of their runs best on dev"
+        if self.seeds == 1:
+            over, which = "the examples", "Of one run each"
+        return (
+            f"{self.first} against {self.second} on {self.examples:,} test examples: {self.difference:+.1%} in "
+            f"accuracy ({low:+.1%} to {high:+.1%}, bootstrap over {over}). {which}, only the first is right "
+            f"{self.discordant.first} times, only the second {self.discordant.second} times: p = {p:.2g} (McNemar); "
+            f"these two runs {'differ' if p <= SURE else 'cannot be told apart'}."
+        )
+
+
+def pair_of(names: tuple[str, str], chosen: tuple[Said, Said], by_seed: Sequence[tuple[Said, Said]]) -> Pair:
+    """Two classifiers: the runs to test, and all runs seed by seed."""
+    if len({said.examples for both in [chosen, *by_seed] for said in both}) > 1:
+        raise UserError(f"{names[0]} and {names[1]} were tested on different examples: they cannot be compared.")
+    ones, others = (np.stack([both[side].right for both in by_seed]) for side in (0, 1))  # (S, N)
+    seeds, examples = ones.shape
+    return Pair(*names, Discordant.of(chosen[0].right, chosen[1].right), float(ones.mean() - others.mean()),
+                bootstrap(ones, others), seeds, examples)  # fmt: skip
+
+
+def runs_tested(first: Path, second: Path) -> str | None:
+    """Two runs by their folders, in a sentence; None if one of them made no predictions on test."""
+    one, two = read_predictions(first), read_predictions(second)
+    if one is None or two is None:
+        return None
+    if one.examples != two.examples:
+        return "They were tested on different examples: no test between them."
+    return pair_of((str(first), str(second)), (one, two), [(one, two)]).sentence()
