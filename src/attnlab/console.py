@@ -14,6 +14,7 @@ from rich.console import Console
 
 
 class Verbosity(enum.IntEnum):
+    SILENT = -1  # one of several processes that does not speak: errors only
     QUIET = 0
     NORMAL = 1
     VERBOSE = 2
@@ -35,7 +36,8 @@ def verbosity() -> Verbosity:
 
 def result(text: object = "") -> None:
     """What the command was asked for: printed even with --quiet."""
-    out.print(text)
+    if _verbosity > Verbosity.SILENT:
+        out.print(text)
 
 
 @contextmanager
@@ -62,7 +64,8 @@ def detail(text: str) -> None:
 
 def warn(text: str) -> None:
     """Something the user should know: the lab changed or refused part of what was asked."""
-    err.print(f"note: {text}", markup=False, style="yellow")
+    if _verbosity > Verbosity.SILENT:
+        err.print(f"note: {text}", markup=False, style="yellow")
 
 
 def fail(text: str) -> None:

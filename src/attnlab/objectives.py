@@ -30,6 +30,11 @@ class Objective(Protocol):
         ...
 
 
+def parts_of(objective: Objective) -> list[tuple[float, Objective]]:
+    """The objectives whose weighted sum this one is, each with targets of its own to be averaged over."""
+    return objective.parts() if isinstance(objective, Joint) else [(1.0, objective)]
+
+
 class NextToken:
     """Cross entropy of the next token; targets (B, T) that are IGNORE do not count.
 
@@ -92,8 +97,8 @@ class MaskedWords:
 class Joint:
     """L = L_main + w·L_side, each on its own part of the batch; w may change as the run goes on.
 
-    The side's tensors are those whose names begin with `prefix`. Batches whose gradients are added up are weighed by
-    the targets of the main objective. `progress` goes from 0 at the first step to 1 at the last: see JointProgress.
+    The side's tensors are those whose names begin with `prefix`. `progress` goes from 0 at the first step to 1 at the
+    last: see JointProgress.
     """
 
     def __init__(
@@ -110,20 +115,40 @@ class Joint:
     def side_weight(self) -> float:
         return self.peak * WEIGHTS[self.schedule](self.progress)
 
+    def parts(self) -> list[tuple[float, Objective]]:
+        main = (1.0, Part(self.main, self.prefix, inside=False))
+        if self.side_weight == 0.0:
+            return [main]  # and no work for what does not count
+        return [main, (self.side_weight, Part(self.side, self.prefix, inside=True))]
+
     def weight(self, batch: Batch) -> float:
-        return self.main.weight(self._part(batch, main=True))
+        return Part(self.main, self.prefix, inside=False).weight(batch)
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
-        loss = self.main(model, self._part(batch, main=True))
-        if self.side_weight == 0.0:
-            return loss  # and no work for what does not count
-        return loss + self.side_weight * self.side(model, self._part(batch, main=False))
+        (_, main), *others = self.parts()
+        loss = main(model, batch)
+        for weight, part in others:
+            loss = loss + weight * part(model, batch)
+        return loss
 
-    def _part(self, batch: Batch, main: bool) -> Batch:
+
+class Part:
+    """An objective on some of a batch's tensors: those whose names begin with `prefix`, or the others."""
+
+    def __init__(self, objective: Objective, prefix: str, inside: bool) -> None:
+        self.objective, self.prefix, self.inside = objective, prefix, inside
+
+    def weight(self, batch: Batch) -> float:
+        return self.objective.weight(self._of(batch))
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        return self.objective(model, self._of(batch))
+
+    def _of(self, batch: Batch) -> Batch:
         inputs = {
             name.removeprefix(self.prefix): tensor
             for name, tensor in batch.inputs.items()
-            if name.startswith(self.prefix) != main
+            if name.startswith(self.prefix) == self.inside
         }
         return replace(batch, inputs=inputs)
 

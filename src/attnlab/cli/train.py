@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,11 +78,38 @@ def _command(kind: str, doc: str) -> Any:
 
 
 def start(kind: str, config: JobConfig, options: RunOptions) -> None:
-    """Run a job and say where its folder is."""
-    from attnlab.jobs.kinds import run_kind
-    from attnlab.runs import read_record
+    """Run a job, in several processes if it asks for them, and say where its folder is."""
+    from attnlab.processes.place import find_place
 
-    path = run_kind(kind, config, options)
+    if config.machine.processes > 1 and find_place() is None and not options.dry_run:
+        _start_several(kind, config, options)
+    else:
+        _start_one(kind, config, options)
+
+
+def _start_several(kind: str, config: JobConfig, options: RunOptions) -> None:
+    """This command again in each process: the first one makes the run and speaks."""
+    from attnlab.processes.launcher import run_several
+    from attnlab.runs import fresh_path
+    from attnlab.training.setup import must_be_possible
+
+    must_be_possible(config.machine)
+    path = options.path or fresh_path(options.root, kind)
+    words = sys.argv[1:] if options.path else [*sys.argv[1:], f"--run={path}"]
+    code = run_several(config.machine.processes, [sys.executable, "-m", "attnlab", *words], path)
+    raise typer.Exit(code)
+
+
+def _start_one(kind: str, config: JobConfig, options: RunOptions) -> None:
+    from attnlab.jobs.kinds import run_kind
+    from attnlab.processes.team import joined
+    from attnlab.runs import fresh_path, read_record
+
+    with joined(config.machine.device) as team:
+        if team.count > 1:
+            chosen = team.from_first(lambda: options.path or fresh_path(options.root, kind))
+            options = replace(options, path=chosen)
+        path = run_kind(kind, config, options)
     if path is not None:
         for name, value in read_record(path).get("results", {}).items():
             console.result(f"{name}: {value:.4f}" if isinstance(value, float) else f"{name}: {value}")

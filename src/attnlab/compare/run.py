@@ -31,6 +31,7 @@ def run_comparison(config: Any, path: Path, overwrite: bool = False) -> Path:
     """A new comparison; returns its folder."""
     config = config.model_copy(deep=True)
     subject_of(config).check(config)
+    setup.must_be_together(config.machine)
     config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
     run = RunFolder.create(path, KIND, config.model_dump(mode="json"), 0, overwrite)
     return _run(config, run)

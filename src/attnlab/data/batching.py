@@ -106,14 +106,21 @@ def pad(rows: Sequence[Sequence[int]], value: int) -> Tensor:
 class Batches:
     """The batches of a data set, epoch after epoch, from any place on."""
 
-    def __init__(self, data: Examples, plan: BatchPlan, accumulate: int = 1) -> None:
+    def __init__(self, data: Examples, plan: BatchPlan, accumulate: int = 1, rank: int = 0, count: int = 1) -> None:
         self.data, self.plan, self.accumulate = data, plan, accumulate
+        self.rank, self.count = rank, count  # of `count` processes this one takes every count-th example of a batch
 
     def steps_in(self, epoch: int) -> int:
         """Optimizer steps in an epoch: always the same with a fixed count, a little different with a budget."""
         size = self.plan.size
         batches = -(-len(self.plan.lengths) // size) if size else len(self.plan.epoch(epoch))
         return -(-batches // self.accumulate)
+
+    def share(self, indices: Sequence[int], epoch: int) -> Batch:
+        """This process's part of a batch. Of a batch with fewer examples than there are processes some get none: they
+        take part with one that does not count, since all must go through the model together."""
+        mine = indices[self.rank :: self.count]
+        return self.collate(mine, epoch) if mine else Batch(self.data.collate(indices[:1], epoch), (), 0, 0)
 
     def collate(self, indices: Sequence[int], epoch: int) -> Batch:
         inputs = self.data.collate(indices, epoch)
@@ -130,7 +137,7 @@ class Batches:
                 part = plan[first : first + self.accumulate]
                 after = first + len(part)
                 place = (epoch, after) if after < len(plan) else (epoch + 1, 0)
-                yield [self.collate(indices, epoch) for indices in part], place
+                yield [self.share(indices, epoch) for indices in part], place
             epoch, start = epoch + 1, 0
 
     def once(self) -> Iterator[Batch]:

@@ -23,7 +23,9 @@ from attnlab.jobs.kinds import run_kind
 from attnlab.jobs.knowledge import load_gpt
 from attnlab.jobs.recall import recalled
 from attnlab.jobs.stages import ending_told, run_stage
+from attnlab.processes.team import current
 from attnlab.runs import RunFolder, fresh_path, read_record
+from attnlab.runs.onlooker import opened
 from attnlab.training import setup
 
 
@@ -37,18 +39,22 @@ class KnowledgeJob:
         """Both halves, one after the other; what is finished is not run again. None after a dry run."""
         config = self.config
         _must_fit(config)
-        config.machine = setup.resolve(config.machine)
+        team = current()
+        config.machine = team.from_first(lambda: setup.resolve(config.machine))
         if options.dry_run:
             run_kind("pretrain", pretraining(config), options)
             console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
             return None
-        run = self._open(options)
+        run = opened(lambda: self._open(options))
         with ending_told(run):
             self._stages(run, options)
-            run.update_record(**_results(run.path, config))
-            run.set_status("finished")
-            self._report(run.path)
+            team.from_first(lambda: self._conclude(run))
         return run.path
+
+    def _conclude(self, run: RunFolder) -> None:
+        run.update_record(**_results(run.path, self.config))
+        run.set_status("finished")
+        self._report(run.path)
 
     def _open(self, options: RunOptions) -> RunFolder:
         if options.resume:

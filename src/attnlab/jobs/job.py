@@ -24,7 +24,10 @@ from attnlab.jobs.configs import JobConfig
 from attnlab.machine import facts
 from attnlab.machine.peak import peak, start_peak
 from attnlab.objectives import Objective
+from attnlab.processes.sharding import shard
+from attnlab.processes.team import current
 from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.runs.onlooker import opened
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
@@ -34,8 +37,9 @@ from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import clock, progress
+from attnlab.training.scaling import standing
 from attnlab.training.schedules import Schedule
-from attnlab.training.snapshot import TrainState, seed_everything
+from attnlab.training.snapshot import TrainState, seed_everything, seed_process
 from attnlab.training.stop import Interrupted, Stopped, listening
 
 
@@ -87,11 +91,11 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     """Train; returns the run folder, or None after a dry run."""
     start_peak()
     with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
-        prepared = _prepare(job)
+        prepared = _prepare(job, options.dry_run)
     if options.dry_run:
         prepared.describe()
         return None
-    run = _open_run(prepared, options)
+    run = opened(lambda: _open_run(prepared, options))
     with listening() as stop:
         try:
             _train(prepared, run, options, stop)
@@ -116,7 +120,7 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
 
 def cost_of(job: Job) -> Estimate:
     """What the steps of a run would cost; nothing is written."""
-    return _prepare(job).cost()
+    return _prepare(job, dry_run=True).cost()
 
 
 @dataclass
@@ -143,14 +147,25 @@ class Prepared:
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
         console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
-        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted")
-        console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB")
+        machine = self.config.machine
+        several = machine.processes > 1
+        apart = f"; in each of {machine.processes} processes, without what they tell each other" if several else ""
+        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
+        console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' a process' if several else ''}")
+        if several:
+            held = {how: standing(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")}
+            console.result(f"of it, whatever the batch: {held['ddp']:.2f} GiB with --sharding ddp, "
+                           f"{held['fsdp']:.2f} GiB with fsdp")  # fmt: skip
         console.result("dry run: nothing was written")
 
 
-def _prepare(job: Job) -> Prepared:
+def _prepare(job: Job, dry_run: bool) -> Prepared:
+    team = current()
     config = job.config = job.config.model_copy(deep=True)  # building may fill in more of it
-    config.machine = setup.resolve(config.machine)
+    config.machine = team.from_first(lambda: setup.resolve(config.machine))
+    if not dry_run:
+        setup.must_be_together(config.machine)
+    setup.must_be_shardable(config.machine, config.optimizer.name)
     if config.training.epochs is None and config.training.steps is None:
         config.training.epochs = config.default_epochs
     torch.set_num_threads(int(config.machine.threads))
@@ -159,16 +174,22 @@ def _prepare(job: Job) -> Prepared:
     if not len(parts.data.lengths):
         raise UserError("there is nothing to train on: the training set is empty.")
     changes = list(parts.facts.pop("changes", []))
+    if config.machine.device == "cpu" and team.local_count > facts.cores():
+        changes.append(f"{team.local_count} processes share {facts.cores()} cores: fewer would be as fast.")
     if config.batch.size == "auto":
         budget = config.batch.memory * facts.GIB if config.batch.memory else None
         trial = _batches(parts, config, size=1)
-        found = find_batch_size(parts.model, parts.objective, trial, config.machine.device, budget)
+        found = team.from_first(lambda: find_batch_size(
+            parts.model, parts.objective, trial, config.machine.device, budget, config.machine.processes
+        ))  # fmt: skip
         config.batch.size = found.size
         changes.append(found.sentence())
     batches = _batches(parts, config, size=config.batch.size)
     steps = _steps(batches, config.training)
     if config.machine.compile == "auto":
-        config.machine.compile, sentence = choose_compile(parts.model, parts.objective, batches, config, steps)
+        config.machine.compile, sentence = team.from_first(
+            lambda: choose_compile(parts.model, parts.objective, batches, config, steps)
+        )
         changes.append(sentence)
     return Prepared(job.kind, config, parts, batches, steps, changes)
 
@@ -176,7 +197,7 @@ def _prepare(job: Job) -> Prepared:
 def _batches(parts: Parts, config: JobConfig, size: Any) -> Batches:
     batch = config.batch
     plan = BatchPlan(parts.data.lengths, size, batch.tokens, batch.by_length, config.training.seed)
-    return Batches(parts.data, plan, batch.accumulate)
+    return Batches(parts.data, plan, batch.accumulate, current().rank, config.machine.processes)
 
 
 def _steps(batches: Batches, training: TrainingSection) -> int:
@@ -217,29 +238,39 @@ def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) 
 
 
 def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -> None:
-    from attnlab.report.run_page import write_run_page  # draws: not needed before the end
-
-    config, parts = prepared.config, prepared.parts
+    config, parts, team = prepared.config, prepared.parts, current()
     every = config.training.log_every
-    callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *parts.callbacks]
-    if TensorBoard.installed():
-        callbacks.append(TensorBoard(run.path / "tensorboard", every))
-    callbacks += options.callbacks
+    callbacks = list(parts.callbacks)
+    if team.first:
+        callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *callbacks]
+        if TensorBoard.installed():
+            callbacks.append(TensorBoard(run.path / "tensorboard", every))
+        callbacks += options.callbacks
+    seed_process(config.training.seed, team.rank)
+    sharded = config.machine.sharding == "fsdp"
+    model = shard(parts.model, config.machine.device) if sharded else parts.model
     trainer = Trainer(
-        parts.model, parts.objective, prepared.batches, make_optimizer(parts.model, config.optimizer),
+        model, parts.objective, prepared.batches, make_optimizer(model, config.optimizer),
         Schedule(config.schedule, prepared.steps), config.training, setup.make_accelerator(config.machine),
         clip=config.optimizer.clip, evaluate=parts.evaluate, metric=parts.metric,
         checkpoints=Checkpoints(run.checkpoints, config.training.keep), callbacks=callbacks, stop=stop,
-        compile=config.machine.compile == "on",
+        compile=config.machine.compile == "on", processes=team, whole=parts.model if sharded else None,
     )  # fmt: skip
     if options.resume:
         _say_where(trainer.restore(), trainer.state, run)
     state = trainer.fit()
+    team.from_first(lambda: _conclude(run, prepared, state))
+
+
+def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
+    """Test, write down, report."""
+    from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+
     with console.working("reporting ..."):
-        results = parts.finish(run, state) if parts.finish else {}
+        results = prepared.parts.finish(run, state) if prepared.parts.finish else {}
     padding = 1 - state.tokens / max(1, state.positions)
     run.update_record(results=results, training=state.to_dict(), padding=round(padding, 4),
-                      peak_memory=peak(config.machine.device))  # fmt: skip
+                      peak_memory=peak(prepared.config.machine.device))  # fmt: skip
     run.set_status("finished", "stopped early" if state.stopped_early else "")
     write_run_page(run.path)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from attnlab.config import Section
 from attnlab.jobs.job import RunOptions, saved_config
 from attnlab.jobs.kinds import config_of, run_kind
+from attnlab.processes.team import current
 from attnlab.runs import RunFolder, is_run, read_status
 from attnlab.training.callbacks import Callback
 from attnlab.training.stop import Interrupted
@@ -24,14 +25,20 @@ def run_stage(
     callbacks: tuple[Callback, ...] = (),
 ) -> None:
     """Train into `path` whatever is missing there; one that was begun keeps its configuration."""
-    state = read_status(path)["state"] if is_run(path) else None
+    state = current().from_first(lambda: _state_of(path))
     if state == "finished":
         return
-    if state is None and path.exists():
-        shutil.rmtree(path)  # killed before there was anything to go on with
     begun = state is not None
     chosen = saved_config(path, config_of(kind)) if begun else config
     run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again, callbacks=callbacks))
+
+
+def _state_of(path: Path) -> str | None:
+    if is_run(path):
+        return str(read_status(path)["state"])
+    if path.exists():
+        shutil.rmtree(path)  # killed before there was anything to go on with
+    return None
 
 
 @contextmanager

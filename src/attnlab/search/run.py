@@ -44,6 +44,7 @@ def run_sweep(config: Any, path: Path, overwrite: bool = False) -> Path:
     """A new sweep; returns its folder."""
     config = config.model_copy(deep=True)
     must_make_sense(config)
+    setup.must_be_together(config.machine)
     config.machine = setup.resolve(config.machine)  # once, so that all cells run alike
     run = _created(config, path, overwrite)
     with ending_told(run):

@@ -36,9 +36,11 @@ class Found:
     size: int
     bytes: int
     tried: tuple[tuple[int, bool], ...]
+    processes: int = 1
 
     def sentence(self) -> str:
-        need = f"needs {self.bytes / facts.GIB:.2f} GiB; {len(self.tried)} sizes tried"
+        each = f"{self.size // self.processes} in each of {self.processes} processes; " if self.processes > 1 else ""
+        need = f"{each}needs {self.bytes / facts.GIB:.2f} GiB{' there' if each else ''}; {len(self.tried)} sizes tried"
         return f"batch size auto: {self.size} ({need})."
 
 
@@ -58,10 +60,20 @@ def largest(fits: Callable[[int], bool], limit: int) -> int:
 
 
 def find_batch_size(
-    model: nn.Module, objective: Objective, batches: Batches, device: str, budget: float | None = None
+    model: nn.Module,
+    objective: Objective,
+    batches: Batches,
+    device: str,
+    budget: float | None = None,
+    processes: int = 1,
 ) -> Found:
-    """Try sizes on a copy of `model` until the largest that fits is known; `budget` in bytes."""
+    """Try sizes on a copy of `model` until the largest that fits is known; `budget` in bytes.
+
+    What fits into one process is tried, the others waiting: each has a GPU of its own, or its part of the memory.
+    """
     allowed = budget if budget is not None else _default_budget(device)
+    if not device.startswith("cuda"):
+        allowed /= processes
     trial = _Trial(model, objective, batches, device, allowed)
     limit = min(LIMIT, len(batches.plan.lengths))
     with random_untouched():
@@ -71,7 +83,7 @@ def find_batch_size(
             f"not even one example fits into {allowed / facts.GIB:.2f} GiB: take a smaller model or a "
             "shorter context, or give more with --batch-memory."
         )
-    return Found(size, trial.needs[size], tuple(trial.tried))
+    return Found(size * processes, trial.needs[size], tuple(trial.tried), processes)
 
 
 def _default_budget(device: str) -> float:

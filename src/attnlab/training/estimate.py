@@ -25,17 +25,17 @@ class Estimate:
 
 
 def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: int, device: str) -> Estimate:
-    """Time a few batches of typical length, and the memory of the longest one."""
+    """Time a few batches of typical length, and the memory of the longest one: of this process's part of them."""
     trial = copy.deepcopy(model).to(device).train()
     weights = sum(p.numel() * p.element_size() for p in trial.parameters())
     learning = sum(p.numel() * p.element_size() for p in trial.parameters() if p.requires_grad)
     plan = batches.plan.epoch(0)
     with random_untouched():
         spread = plan[:: max(1, len(plan) // 4)][:4]
-        _pass(trial, objective, batches.collate(spread[0], 0).to(torch.device(device)))  # warms up
-        times = [_timed(trial, objective, batches.collate(indices, 0).to(torch.device(device)))
+        _pass(trial, objective, batches.share(spread[0], 0).to(torch.device(device)))  # warms up
+        times = [_timed(trial, objective, batches.share(indices, 0).to(torch.device(device)))
                  for indices in spread]  # fmt: skip
-        worst = batches.longest(len(plan[0])).to(torch.device(device))
+        worst = batches.longest(-(-len(plan[0]) // batches.count)).to(torch.device(device))
         trial.zero_grad()
         with measured(device) as peak:
             objective(trial, worst).backward()

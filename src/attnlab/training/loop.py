@@ -1,13 +1,15 @@
 """The one training loop of the lab. It knows nothing of GPT, BERT or labels.
 
-A model and an objective give a loss; batches come from a stream that can start anywhere; devices, precision
-and several processes come from `accelerate`. zero_grad, backward and step stand in `_step`, in plain sight.
+A model and an objective give a loss; batches come from a stream that can start anywhere; devices and precision come
+from `accelerate`, and what several processes must agree on from `processes`: each works on its part of a batch, and all
+end a step with the same weights. zero_grad, backward and step stand in `_step`, in plain sight.
 """
 
 from __future__ import annotations
 
 import errno
 import math
+import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -23,19 +25,22 @@ from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
 from attnlab.errors import RunFailed
 from attnlab.objectives import Objective
+from attnlab.processes.sharding import cut_up, in_one_piece, put_together
+from attnlab.processes.team import ALONE, Processes
 from attnlab.training.callbacks import Callback, Outlook, StepReport
-from attnlab.training.checkpoints import Checkpoints, load_weights, weights_of
+from attnlab.training.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.compiling import compiled, reason_of
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import (
     TrainState,
     load_optimizer,
-    load_random,
+    load_random_of,
     optimizer_tensors,
-    random_tensors,
+    random_of_all,
     random_untouched,
 )
-from attnlab.training.stop import Stopped, StopRequest
+from attnlab.training.step_loss import StepLoss
+from attnlab.training.stop import Interrupted, Stopped, StopRequest
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -74,11 +79,16 @@ class Trainer:
         callbacks: Sequence[Callback] = (),
         stop: StopRequest | None = None,
         compile: bool = False,
+        processes: Processes = ALONE,
+        whole: nn.Module | None = None,
     ) -> None:
-        self.accelerator = accelerator
+        self.accelerator, self.processes, self.compile = accelerator, processes, compile
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
+        # A model that is cut up among the processes is evaluated and saved in one piece, which is kept beside it.
+        self.whole = self.model if whole is None else whole.to(accelerator.device)
         # What steps are made with. Evaluation and decoding take the model itself: their shapes are always new.
-        self.stepping = compiled(self.model) if compile else self.model
+        self.losses = StepLoss(compiled(self.model) if compile else self.model, objective)
+        self.stepping = processes.spread(self.losses)
         self.learning = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         self.objective, self.batches, self.schedule = objective, batches, schedule
         self.settings, self.clip = settings, clip
@@ -92,6 +102,7 @@ class Trainer:
         self._tell("on_start", self.state, Outlook(self.schedule.steps, self.batches.steps_in(0)))
         try:
             self._run_or_save()
+            self._put_together()
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
@@ -127,17 +138,17 @@ class Trainer:
                     break
                 if self._due(self.settings.save_every):
                     self.save()
-                self.stop.check()
+                self._stop_if_asked()
         self.save()
 
     def _compile_if_asked(self) -> None:
         """Compile on the first batch there is, wherever the run stands: the code made depends on what is seen first."""
-        if self.stepping is self.model:
+        if not self.compile:
             return
-        first = self.batches.collate(self.batches.plan.epoch(0)[0], 0).to(self.accelerator.device)
+        first = self.batches.share(self.batches.plan.epoch(0)[0], 0).to(self.accelerator.device)
         with random_untouched():
             try:
-                self.accelerator.backward(self.objective(self.stepping, first))
+                self.accelerator.backward(self.stepping(first, [1.0] * len(self.losses.weights(first))))
             except Exception as error:  # whatever is thrown by the compilers below
                 raise RunFailed(
                     f"torch.compile does not work for this model here ({reason_of(error)}): use --compile off."
@@ -147,31 +158,38 @@ class Trainer:
     def _step(self, step_batches: list[Batch]) -> StepReport:
         """One optimizer step on one batch, or on several whose gradients are added up."""
         start = time.perf_counter()
-        weights = [self.objective.weight(batch) for batch in step_batches]
+        weights = [self.losses.weights(batch) for batch in step_batches]
+        *totals, examples, tokens, positions = self.processes.total([
+            *map(sum, zip(*weights, strict=True)), sum(b.examples for b in step_batches),
+            sum(b.tokens for b in step_batches), sum(b.positions for b in step_batches),
+        ])  # fmt: skip
         loss = 0.0
         self.optimizer.zero_grad()
-        for n, (batch, weight) in enumerate(zip(step_batches, weights, strict=True)):
+        for n, (batch, mine) in enumerate(zip(step_batches, weights, strict=True)):
             last = n == len(step_batches) - 1
-            with nullcontext() if last else self.accelerator.no_sync(self.model):
-                value = self.objective(self.stepping, batch.to(self.accelerator.device))
-                share = weight / max(1.0, sum(weights))  # every target counts alike, whichever batch it is in
-                self.accelerator.backward(value * share)
-            loss += value.item() * share
+            shares = self._shares(mine, totals)
+            with self.processes.watching(), nullcontext() if last else self.processes.adding_up(self.stepping):
+                value = self.stepping(batch.to(self.accelerator.device), shares)
+                self.accelerator.backward(value)
+            loss += value.item() / self.processes.count
+        [loss] = self.processes.total([loss])
         norm = self._clipped_norm()
         rate = self._set_rate()
         self._must_be_finite(loss, norm, rate, step_batches)
         self.optimizer.step()
-        return StepReport(
-            loss, rate, norm, time.perf_counter() - start,
-            sum(b.examples for b in step_batches), sum(b.tokens for b in step_batches),
-            sum(b.positions for b in step_batches),
-        )  # fmt: skip
+        return StepReport(loss, rate, norm, time.perf_counter() - start, int(examples), int(tokens), int(positions))
+
+    def _shares(self, weights: list[float], totals: list[float]) -> list[float]:
+        """Every target counts alike, whichever batch it is in and whoever has it; gradients will be averaged over
+        the processes, so each counts its own that many times."""
+        return [self.processes.count * (weight / total if total else 1.0)
+                for weight, total in zip(weights, totals, strict=True)]  # fmt: skip
 
     def _clipped_norm(self) -> float | None:
         if self.clip is None:
             return None
         norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
-        return None if norm is None else float(norm)
+        return None if norm is None else float(in_one_piece(norm))
 
     def _set_rate(self) -> float:
         """The schedule's factor times each group's peak; returns the rate of the last group."""
@@ -185,7 +203,8 @@ class Trainer:
         if math.isfinite(loss) and (norm is None or math.isfinite(norm) or scaled):
             return
         what = f"the loss is {loss}" if not math.isfinite(loss) else f"the gradient's norm is {norm}"
-        indices = [index for batch in batches for index in batch.indices]
+        mine = [index for batch in batches for index in batch.indices]
+        indices = [index for part in self.processes.gather(mine) for index in part]
         shown = ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
         raise RunFailed(
             f"{what} at step {self.state.step + 1} (learning rate {rate:.3g}, epoch {self.state.epoch + 1}, "
@@ -217,12 +236,28 @@ class Trainer:
         last = self.state.step >= self.schedule.steps and parse_every(self.settings.evaluate_every)[0] > 0
         if not (last or self._due(self.settings.evaluate_every)):
             return
-        self.model.eval()
-        with self.stop.at_once(), random_untouched(), torch.no_grad():
-            values = self.evaluate(self.model)
-        self.model.train()
+        self._put_together()
+        values = self.processes.from_first(self._evaluate)
         self.state.evaluated_at, self.state.last = self.state.step, values
-        self._tell("on_evaluate", self.state, values, self._judge(values))
+        better = self._judge(values)
+        self.processes.together(lambda: self._tell("on_evaluate", self.state, values, better))
+
+    def _evaluate(self) -> dict[str, float]:
+        assert self.evaluate is not None
+        self.whole.eval()
+        with self.stop.at_once(), random_untouched(), torch.no_grad():
+            values = self.evaluate(self.whole)
+        self.whole.train()
+        return values
+
+    def _put_together(self) -> None:
+        if self.whole is not self.model:
+            put_together(self.model, self.whole)
+
+    def _stop_if_asked(self) -> None:
+        """Together: whoever was asked, all stop after the same step."""
+        if number := self.processes.largest(int(self.stop.received or 0)):
+            raise Interrupted(signal.Signals(number))
 
     def _judge(self, values: dict[str, float]) -> bool:
         """Keep the best weights; count evaluations that were not better."""
@@ -232,8 +267,8 @@ class Trainer:
         better = self.metric.improves(value, self.state.best)
         if better:
             self.state.best, self.state.best_step, self.state.worse = value, self.state.step, 0
-            if self.checkpoints is not None and self.accelerator.is_main_process:
-                weights = weights_of(self.accelerator.unwrap_model(self.model))
+            if self.checkpoints is not None and self.processes.first:
+                weights = weights_of(self.accelerator.unwrap_model(self.whole))
                 self.checkpoints.save_best(self.state.step, weights, {"step": self.state.step, **values})
         else:
             self.state.worse += 1
@@ -244,16 +279,20 @@ class Trainer:
 
     def save(self) -> None:
         """Write a checkpoint of this very moment."""
-        if self.checkpoints is None or not self.accelerator.is_main_process:
+        if self.checkpoints is None:
             return
-        self._tell("on_save", self.state)
-        model = self.accelerator.unwrap_model(self.model)
-        generators, plain = random_tensors()
+        generators, plain = random_of_all(self.processes)
+        if not self.processes.first and self.whole is self.model:
+            return
+        self._put_together()
         tensors = {
-            "model": weights_of(model),
-            "optimizer": optimizer_tensors(model, self._inner_optimizer()),
+            "model": weights_of(self.accelerator.unwrap_model(self.whole)),
+            "optimizer": optimizer_tensors(self.accelerator.unwrap_model(self.model), self._inner_optimizer()),
             "random": generators,
         }
+        if not self.processes.first:
+            return
+        self._tell("on_save", self.state)
         state = {"training": self.state.to_dict(), "random": plain}
         if self.accelerator.scaler is not None:  # fp16's loss scaling adapts as it goes
             state["scaler"] = self.accelerator.scaler.state_dict()
@@ -261,17 +300,27 @@ class Trainer:
 
     def restore(self) -> bool:
         """Take up the newest good checkpoint; False if there is none."""
-        found = self.checkpoints.newest() if self.checkpoints is not None else None
+        found = self._newest()
         if found is None:
             return False
         model = self.accelerator.unwrap_model(self.model)
-        load_weights(model, found.tensors["model"])
+        load_weights(self.accelerator.unwrap_model(self.whole), found.tensors["model"])
+        if self.whole is not self.model:
+            cut_up(self.whole, self.model)
         load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
-        load_random(found.tensors["random"], found.state["random"])
+        load_random_of(self.processes.rank, found.tensors["random"], found.state["random"])
         if self.accelerator.scaler is not None:
             self.accelerator.scaler.load_state_dict(found.state["scaler"])
         self.state = TrainState(**found.state["training"])
         return True
+
+    def _newest(self) -> Checkpoint | None:
+        """One process chooses, and sets damaged ones aside; the others read what it chose."""
+        if self.checkpoints is None:
+            return None
+        found = self.checkpoints.newest() if self.processes.first else None
+        path = self.processes.from_first(lambda: found.path if found is not None else None)
+        return found if found is not None or path is None else read_checkpoint(path)
 
     def _inner_optimizer(self) -> torch.optim.Optimizer:
         return getattr(self.optimizer, "optimizer", self.optimizer)

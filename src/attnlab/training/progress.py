@@ -16,7 +16,7 @@ MEMORY = 0.95  # how slowly the shown loss and rates forget
 
 def progress(label: str) -> Callback:
     """The bar or the lines, whichever suits where standard error goes; nothing with --quiet."""
-    if console.verbosity() == console.Verbosity.QUIET:
+    if console.verbosity() <= console.Verbosity.QUIET:
         return Callback()
     return ProgressBar(label) if console.err.is_terminal else ProgressLines(label)
 

@@ -10,6 +10,7 @@ from attnlab.config import MachineSection
 from attnlab.errors import UserError
 from attnlab.machine import facts, precision
 from attnlab.machine.device import resolve_device
+from attnlab.processes.team import current
 from attnlab.training.compiling import why_not
 
 MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -24,10 +25,51 @@ def resolve(asked: MachineSection) -> MachineSection:
     chosen = precision.choose(device) if asked.precision == "auto" else asked.precision
     if asked.precision != "auto" and asked.precision != "fp32":
         _must_work(device, asked.precision)
-    threads = facts.cores() if asked.threads == "auto" else asked.threads
+    team = current()
+    processes = asked.processes if "processes" in asked.model_fields_set else team.count
+    sharing = team.local_count if team.count > 1 else processes
+    threads = max(1, facts.cores() // sharing) if asked.threads == "auto" else asked.threads
     if asked.compile == "on" and (reason := why_not(device)):
         raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
-    return MachineSection(device=device, precision=chosen, threads=threads, compile=asked.compile)  # type: ignore[arg-type]
+    chosen_too = {"device": device, "precision": chosen, "threads": threads, "processes": processes}
+    return MachineSection.model_validate(asked.model_dump() | chosen_too)
+
+
+SHARDABLE = ("adamw", "adam", "sgd")  # whose states are like the weights, element by element
+PER_CORE = 4  # processes on a CPU beyond which a machine is brought down rather than used
+
+
+def must_be_together(machine: MachineSection) -> None:
+    """One sentence if a run is not made in as many processes as it is meant for."""
+    there = current().count
+    if machine.processes != there:
+        raise UserError(
+            f"this is meant for {machine.processes} processes and would be made in {there}: --processes is for a "
+            "command that trains one run, and a run goes on in as many as it began with."
+        )
+
+
+def must_be_shardable(machine: MachineSection, optimizer: str) -> None:
+    """One sentence if the model cannot be cut up among the processes."""
+    if machine.sharding == "ddp":
+        return
+    if machine.processes == 1:
+        raise UserError("--sharding fsdp cuts the model up among processes: give their number with --processes.")
+    if optimizer not in SHARDABLE:
+        raise UserError(f"--sharding fsdp works with {', '.join(SHARDABLE)}, not with {optimizer}: use ddp.")
+    if machine.compile != "off":
+        raise UserError("--sharding fsdp does not go with --compile: leave one of them out.")
+
+
+def must_be_possible(machine: MachineSection) -> None:
+    """One sentence before so many processes are started on this machine."""
+    device, asked, cores = resolve_device(machine.device), machine.processes, facts.cores()
+    if device == "cuda" and asked > torch.cuda.device_count():
+        raise UserError(f"--processes {asked}: there are {torch.cuda.device_count()} GPUs, and each process needs one.")
+    if device == "cpu" and asked > PER_CORE * cores:
+        raise UserError(f"--processes {asked} would choke this machine: it has {cores} cores, give it up to {cores}.")
+    if device not in ("cuda", "cpu"):
+        raise UserError(f"--processes {asked} on {device}: several processes need --device cpu, cuda or auto.")
 
 
 def _must_work(device: str, asked: str) -> None:
@@ -41,9 +83,8 @@ def _must_work(device: str, asked: str) -> None:
 def make_accelerator(machine: MachineSection) -> Accelerator:
     """`accelerate` for resolved settings. Its global state is made anew: runs in one process can differ."""
     torch.set_num_threads(int(machine.threads))
-    if not torch.distributed.is_initialized():
-        for shared in (AcceleratorState, GradientState, PartialState):
-            shared._reset_state()
+    for shared in (AcceleratorState, GradientState, PartialState):
+        shared._reset_state()
     if machine.device.startswith("cuda:"):
         torch.cuda.set_device(machine.device)
     return Accelerator(cpu=machine.device == "cpu", mixed_precision=MIXED[machine.precision])

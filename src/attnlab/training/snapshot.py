@@ -16,6 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnlab.processes.sharding import cut_like, in_one_piece
+from attnlab.processes.team import Processes
+
 Tensors = dict[str, Tensor]
 
 
@@ -46,7 +49,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> Ten
     """The optimizer's tensors, named `parameter/key`."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
-        f"{names[id(parameter)]}/{key}": torch.as_tensor(value).detach().cpu().contiguous()
+        f"{names[id(parameter)]}/{key}": in_one_piece(torch.as_tensor(value)).detach().cpu().contiguous()
         for parameter, entries in optimizer.state.items()
         for key, value in entries.items()
         if value is not None
@@ -60,7 +63,8 @@ def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: 
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
-        states.setdefault(order[id(parameters[parameter])], {})[key] = tensor.clone()
+        mine = parameters[parameter]
+        states.setdefault(order[id(mine)], {})[key] = cut_like(tensor.clone(), mine)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
@@ -87,6 +91,24 @@ def load_random(tensors: Tensors, plain: dict[str, Any]) -> None:
     random.setstate((version, tuple(internal), gauss_next))
 
 
+def random_of_all(processes: Processes) -> tuple[Tensors, dict[str, Any]]:
+    """The generators of all processes as one: those of the first, and the others' under `process N/`."""
+    tensors, plain = random_tensors()
+    packed = {name: tensor.numpy() for name, tensor in tensors.items()}
+    for n, (more, words) in enumerate(processes.gather((packed, plain))[1:], start=1):
+        tensors |= {f"process {n}/{name}": torch.from_numpy(array) for name, array in more.items()}
+        plain |= {f"process {n}/{name}": value for name, value in words.items()}
+    return tensors, plain
+
+
+def load_random_of(rank: int, tensors: Tensors, plain: dict[str, Any]) -> None:
+    """Those of one process out of what `random_of_all` made."""
+    own = f"process {rank}/" if rank else ""
+    names = [name for name in tensors if name.startswith(own) and "/" not in name.removeprefix(own)]
+    words = ("numpy", "python")
+    load_random({name.removeprefix(own): tensors[name] for name in names}, {name: plain[own + name] for name in words})
+
+
 @contextmanager
 def random_untouched() -> Iterator[None]:
     """Whatever happens inside leaves the generators as they were: evaluating more often changes nothing."""
@@ -95,6 +117,12 @@ def random_untouched() -> Iterator[None]:
         yield
     finally:
         load_random(*before)
+
+
+def seed_process(seed: int, rank: int) -> None:
+    """Dropout draws other numbers in each process; the first goes on as if it were alone."""
+    if rank:
+        seed_everything(int(np.random.SeedSequence([seed, rank]).generate_state(1)[0]))
 
 
 def seed_everything(seed: int) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from attnlab import console
 
@@ -27,6 +28,9 @@ class Interrupted(Stopped):
         super().__init__(f"stopped by {received.name}")
         self.received = received
         self.exit_code = 128 + int(received)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.received,)  # one process tells the others
 
 
 class StopRequest:
