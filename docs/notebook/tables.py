@@ -104,12 +104,13 @@ def accuracies(name: str, setting: str, title: str) -> Iterator[str]:
 
 def classifiers(name: str) -> Iterator[str]:
     """Accuracy on dev and test, what learns, and what a run costs."""
-    yield "| variant | learning parameters | learning rate | dev accuracy | test accuracy | test macro-F1 | seconds a run |"
+    yield "| variant | learning parameters | learning rate | dev accuracy | test accuracy | test macro-F1 | seconds |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for row in variants(name):
         collapsed = len(row["collapsed_seeds"])
         mark = f" ({collapsed} of {len(row['dev_accuracy']['by_seed'])} collapsed)" if collapsed else ""
-        shown = [plus_minus(mean(row, measure), ".1%") for measure in ("dev_accuracy", "test_accuracy", "test_macro_f1")]
+        measures = ("dev_accuracy", "test_accuracy", "test_macro_f1")
+        shown = [plus_minus(mean(row, measure), ".1%") for measure in measures]
         rate = ", ".join(f"{rate:g}" for rate in row["learning_rates"])
         seconds = f"{mean(row, 'seconds').mean:,.0f}"
         yield f"| {row['label']}{mark} | {row['learning_parameters']:,} | {rate} | {' | '.join(shown)} | {seconds} |"

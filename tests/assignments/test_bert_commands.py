@@ -184,7 +184,7 @@ def test_stopped_and_typed_again_it_ends_with_the_same_weights(
             raise KeyboardInterrupt
         return step(self, batches)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(Trainer, "_step", stop)
         main(words)
     assert read_status(Path("out/run"))["state"] == "interrupted" and not Path("out/config.json").exists()

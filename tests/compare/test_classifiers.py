@@ -47,6 +47,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         config.save_pretrained(root / name)
         BertTokenizer(str(root / "vocab.txt")).save_pretrained(root / name)
     BertModel(shape()).save_pretrained(root / "tiny")
+    shutil.copy(root / "tiny" / "model.safetensors", root / "huge")
     return root
 
 
@@ -122,7 +123,7 @@ def test_what_cannot_be_run_is_a_bar_at_0_and_the_others_go_on(compared: Path) -
     results = gather(compared, saved_comparison(compared))
     assert [row.label for row in results.finished] == ["tiny + full", "tiny + head"]
     reasons = {row.label: row.reason for row in results.rows}
-    assert "cannot be loaded" in reasons["empty + full"] and "it does not fit" in reasons["huge + head"]
+    assert "has no weights" in reasons["empty + full"] and "it does not fit" in reasons["huge + head"]
     table = subject_of(results.config).table(results)
     assert next(cells[1] for cells in table.rows if cells[0] == "huge + full").startswith("0: it does not fit")
     axes = figures.bars(results.ordered, subject_of(results.config).measures).axes[0]

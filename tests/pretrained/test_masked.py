@@ -108,7 +108,8 @@ def test_masked_words_change_what_is_learned_and_the_classifier_is_found_again(f
     trained = load_trained(run, "cpu")
     from attnlab.jobs.labelled_data import read_texts
 
-    probabilities = trained.logits(read_texts(trained.config.data).splits["dev"]).softmax(-1).amax(-1)
+    encoded = trained.encode(read_texts(trained.config.data).splits["dev"])
+    probabilities = trained.logits(encoded).softmax(-1).amax(-1)
     assert probabilities.tolist() == pytest.approx([line["probability"] for line in said], abs=1e-5)
     assert read_record(run)["results"]["dev_accuracy"] >= 0.0
 

@@ -15,7 +15,7 @@ import torch
 from attnlab.errors import UserError
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.machine import facts
-from attnlab.pretrained.load import import_transformers, quietly
+from attnlab.pretrained.load import import_transformers, load_config, quietly
 from attnlab.pretrained.source import model_folder
 
 FLOAT = 4  # bytes
@@ -28,7 +28,7 @@ def parameters_of(config: ClassifyConfig) -> tuple[int, Any]:
     transformers = import_transformers()
     folder = model_folder(config.model.name)
     with quietly():
-        shape = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        shape = load_config(transformers, folder)
         encoder_only = shape.is_encoder_decoder and config.model.head != "words"
         kind = transformers.AutoModelForTextEncoding if encoder_only else transformers.AutoModel
         with torch.device("meta"):
