@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 
@@ -11,32 +10,21 @@ from attnlab.errors import UserError
 from attnlab.pretrained.folder import check_model
 from attnlab.pretrained.source import SMALL, VARIABLE, download, find_here, repo_of
 from attnlab.pretrained.weights import SAFE_INDEX, weight_files
+from attnlab.runs.files import whole_folder
 
 
 def get_model(name: str, to: Path, overwrite: bool = False) -> None:
-    """Copy a model that is on this machine, or download it, into the folder `to`.
-
-    The files are brought together in a folder beside it, which takes its name when all are there and checked.
-    """
+    """Copy a model that is on this machine, or download it, into the folder `to`, whole and checked."""
     refuse_taken(to, overwrite)
-    partial, old = (to.parent / f".{to.name}.{kind}-{os.getpid()}" for kind in ("partial", "old"))
     place = find_here(name)
     try:
-        partial.mkdir(parents=True)
-        if place is not None and place.folder.resolve() != to.resolve():
-            _copy(place.folder, partial)
-        else:
-            _download(name, partial)
-        if to.exists():
-            to.replace(old)
-        partial.replace(to)
+        with whole_folder(to) as partial:
+            if place is not None and place.folder.resolve() != to.resolve():
+                _copy(place.folder, partial)
+            else:
+                _download(name, partial)
     except OSError as error:
         raise UserError(f"cannot write {name} to {to}: {error.strerror or error}.") from None
-    finally:
-        if old.exists() and not to.exists():
-            old.replace(to)
-        for folder in (partial, old):
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def refuse_taken(to: Path, overwrite: bool) -> None:

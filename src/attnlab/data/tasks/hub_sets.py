@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +26,7 @@ from attnlab.data.tasks.own import read_tables
 from attnlab.data.tasks.table import FORMATS, Row, Table, read_table
 from attnlab.data.world_files import check_folder
 from attnlab.errors import UserError
-from attnlab.runs.files import write_text
+from attnlab.runs.files import whole_folder, write_text
 
 PARQUET_COPY = "refs/convert/parquet"
 HIDDEN = -1
@@ -83,19 +82,15 @@ def write_set(name: HubName, folder: Path) -> dict[str, int]:
         tables, notes = _labelled_rows(tables, column)
     for note in (*fetched.notes, *notes):
         console.warn(note)
-    partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
     try:
-        partial.mkdir(parents=True)
-        for split, table in tables.items():
-            rows = (json.dumps(row.fields, ensure_ascii=False, default=str) + "\n" for row in table.rows)
-            write_text(partial / f"{split}.jsonl", "".join(rows))
-        if fetched.card:
-            shutil.copyfile(fetched.card, partial / "README.md")
-        partial.replace(folder)
+        with whole_folder(folder) as partial:
+            for split, table in tables.items():
+                rows = (json.dumps(row.fields, ensure_ascii=False, default=str) + "\n" for row in table.rows)
+                write_text(partial / f"{split}.jsonl", "".join(rows))
+            if fetched.card:
+                shutil.copyfile(fetched.card, partial / "README.md")
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror or error}.") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return {f"{split}.jsonl": len(table.rows) for split, table in tables.items()}
 
 
