@@ -155,7 +155,7 @@ class Bench:
     def accuracy(self) -> dict[str, Any]:
         args = self.args
         rounds = []
-        for seed in range(args.seeds):
+        for seed in range(args.first_seed, args.first_seed + args.seeds):
             ours, theirs = self.round(self.config(seed, args.epochs, examples=args.examples), True, seed)
             rounds.append((ours, theirs))
             print(f"  seed {seed}: dev accuracy {ours.accuracy:.4f} (lab), {theirs.accuracy:.4f} (Trainer); examples a "
@@ -264,6 +264,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, help="training texts (default: the slice's; all for accuracy and head)")
     parser.add_argument("--epochs", type=int, help="train whole and compare accuracies, instead of a slice")
     parser.add_argument("--seeds", type=int, default=3, help="of the accuracy comparison")
+    parser.add_argument("--first-seed", type=int, default=0, help="of the accuracy comparison: to go on with more")
     parser.add_argument("--head-lr", type=float, default=1e-3)
     parser.add_argument("--head-repeats", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)

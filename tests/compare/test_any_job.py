@@ -57,6 +57,21 @@ def test_a_recipe_may_write_the_axes_as_a_mapping() -> None:
     assert numeric_axis(comparison(vary="pretrain.optimizer.name=adamw,muon")) is None
 
 
+def test_arms_are_named_sets_of_settings_and_cross_what_varies() -> None:
+    config = comparison(
+        arms="plain, wide:model.width=16:heads=2", vary="world.paraphrases=1,2", seeds=3,
+        along_with={"paraphrases=2": {"pretrain.training.steps": 5, "seeds": 1}},
+    )  # fmt: skip
+    labels = [variant.label for variant in variants(config)]
+    assert labels == [f"{arm} + paraphrases={n}" for arm in ("plain", "wide") for n in (1, 2)]
+    made = {cell.variant.label: job_config(config, cell, {}) for cell in cells(config) if cell.seed == 0}
+    shapes = [(one.model.width, one.model.heads, one.pretrain.training.steps) for one in made.values()]
+    assert shapes == [(8, 1, 2), (8, 1, 5), (16, 2, 2), (16, 2, 5)]
+    run = [(cell.variant.choices, cell.seed) for cell in cells(config)]
+    assert {seed for choices, seed in run if choices[1] == "paraphrases=1"} == {0, 1, 2}
+    assert {seed for choices, seed in run if choices[1] == "paraphrases=2"} == {0}
+
+
 def test_a_setting_that_excludes_another_takes_its_place() -> None:
     config = comparison(vary="pretrain.training.epochs=1,3")
     parts = [job_config(config, Cell(variant, 0), {}).pretrain.training for variant in variants(config)]
@@ -72,6 +87,9 @@ def test_a_setting_that_excludes_another_takes_its_place() -> None:
         ({"vary": "model.width=wide,8"}, "model.width must be a whole number, got 'wide'"),
         ({"vary": "model.width=8,8"}, "different values"),
         ({"job": "pretrain"}, "unknown job 'pretrain'"),
+        ({"vary": "model.width=8,16", "along_with": "width=9:lr=1"}, "unknown choice 'width=9'"),
+        ({"vary": "model.width=8,16", "along_with": "width=8:seeds=0"}, "seeds of 'width=8' is a whole number above 0"),
+        ({"arms": "a, b:model.widht=8"}, "did you mean 'model.width'"),
     ],
 )
 def test_a_setting_that_is_not_there_is_one_sentence_and_writes_nothing(

@@ -37,6 +37,12 @@ class VariantsSection(ManyRuns):
     changes: str = option(
         "", "The job as it is and with one change each, separated by commas: model.norm=layernorm, optimizer.lr=0.01"
     )
+    arms: dict[str, dict[str, Any]] = option(
+        {}, "Named sets of settings, separated by commas: alone, joint:joint.mlm=unlabeled.txt:lr=1e-4"
+    )
+    along_with: dict[str, dict[str, Any]] = option(
+        {}, "Settings that go with one value alone, and fewer seeds where runs are dear: examples=50:epochs=12:seeds=5"
+    )
     models: dict[str, dict[str, Any]] = option(
         {}, "Classifiers made of these pretrained models, separated by commas; settings of one alone: name:lr=1e-4"
     )
@@ -48,10 +54,18 @@ class VariantsSection(ManyRuns):
     )
     seeds: int = option(3, "Runs of each variant, with the seeds 0, 1, ...; one gives no interval.", ge=1)
 
-    @field_validator("models", "methods", "optimizers", mode="before")
+    @field_validator("arms", "along_with", "models", "methods", "optimizers", mode="before")
     @classmethod
     def _choices(cls, value: Any) -> Any:
         return parse_choices(value)
+
+    @field_validator("along_with")
+    @classmethod
+    def _seeds(cls, value: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, own in value.items():
+            if "seeds" in own:
+                own["seeds"] = _count(name, own["seeds"])
+        return value
 
     @model_validator(mode="after")
     def _classifiers(self) -> VariantsSection:
@@ -76,6 +90,16 @@ class VariantsSection(ManyRuns):
         if not parts:
             raise ValueError("give at least one name")
         return ",".join(dict.fromkeys(parts))
+
+
+def _count(name: str, value: Any) -> int:
+    try:
+        count = int(value)
+    except (TypeError, ValueError):
+        count = 0
+    if count < 1 or isinstance(value, float | bool):
+        raise ValueError(f"seeds of {name!r} is a whole number above 0, not {value!r}")
+    return count
 
 
 class BudgetSection(Section):

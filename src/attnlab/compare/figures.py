@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib import pyplot as plt
 from matplotlib.ticker import NullLocator, PercentFormatter
 
+from attnlab.compare.cells import called
 from attnlab.compare.results import Results, Row
 from attnlab.config import find_setting
 from attnlab.config.recipe import Key
@@ -95,7 +96,7 @@ def along(results: Results, measures: Sequence[Measure], axis: str) -> Any:
     lines: dict[str, list[Row]] = {}
     for row in results.rows:
         if row.runs:
-            rest = [f"{k[-1]}={value}" for k, value in row.variant.settings.items() if k != key]
+            rest = [choice for choice in row.variant.choices if choice != called(axis, row.variant.settings[key])]
             lines.setdefault(", ".join(rest), []).append(row)
     panels = [list(measures)] if len(lines) == 1 else [[measure] for measure in measures]
     with plt.rc_context(STYLE):

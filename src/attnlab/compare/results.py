@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.compare.cells import Cell, Variant, variants
+from attnlab.compare.cells import Cell, Variant, seeds_of, variants
 from attnlab.jobs.kinds import config_of
 from attnlab.jobs.measures import Measure, ranking
 from attnlab.runs import is_run, read_record, read_status
@@ -111,7 +111,7 @@ def gather(root: Path, config: Any) -> Results:
     data: dict[str, Any] = {}
     for variant in variants(config):
         known = record.get("variants", {}).get(variant.label, {})
-        paths = {seed: Cell(variant, seed).path(root) for seed in range(config.compare.seeds)}
+        paths = {seed: Cell(variant, seed).path(root) for seed in seeds_of(config, variant)}
         paths = {seed: p for seed, p in paths.items() if is_run(p) and read_status(p)["state"] == "finished"}
         records = {seed: read_record(path) for seed, path in paths.items()}
         data = data or next(iter(records.values()), {}).get("data", {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from attnlab.compare.cells import seeds_of
 from attnlab.compare.results import Results, Row
 from attnlab.report.numbers import plus_minus
 from attnlab.stats import Mean
@@ -15,9 +16,11 @@ def signed(mean: Mean, form: str = ".3f") -> str:
 
 
 def named(row: Row, results: Results) -> str:
-    """A variant's label, with how many of its runs there are when some are missing."""
-    missing = results.config.compare.seeds - len(row.runs)
-    return row.label + (f" ({len(row.runs)} of its runs)" if missing else "")
+    """A variant's label, with how many of its runs there are when some are missing, or when it has fewer seeds."""
+    wanted = len(seeds_of(results.config, row.variant))
+    if len(row.runs) < wanted:
+        return f"{row.label} ({len(row.runs)} of its runs)"
+    return row.label + (f" ({wanted} seed{'s' if wanted > 1 else ''})" if wanted < results.config.compare.seeds else "")
 
 
 def verdicts(results: Results) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnlab.compare.cells import Cell, Choice, Variant, cells, job_config
+from attnlab.compare.cells import Cell, Choice, Variant, cells, job_config, own_settings
 from attnlab.compare.choices import AXES, RATE, usual_rate
 from attnlab.compare.classify import page, words
 from attnlab.compare.classify.memory import must_fit, needed, parameters_of
@@ -15,7 +15,6 @@ from attnlab.compare.classify.pairs import all_pairs, named_pair
 from attnlab.compare.classify.rows import ClassifyRow, row_of
 from attnlab.compare.results import Results
 from attnlab.compare.subjects import Subject
-from attnlab.config import find_setting
 from attnlab.config.recipe import Key
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.jobs.labelled_data import read_texts
@@ -115,5 +114,4 @@ def _choice(key: Key, name: str, own: Mapping[str, Any]) -> Choice:
     """A name with its own settings; a folder is called by its last part and found from anywhere."""
     folder = key == AXES["models"] and os.path.isdir(os.path.expanduser(name))
     value = os.path.abspath(os.path.expanduser(name)) if folder else name
-    settings = {find_setting(ClassifyConfig, setting): given for setting, given in own.items()}
-    return Choice(Path(value).name if folder else name, {key: value, **settings})
+    return Choice(Path(value).name if folder else name, {key: value, **own_settings(ClassifyConfig, own)})
