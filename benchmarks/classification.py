@@ -6,10 +6,12 @@
 2. accuracy   with --epochs and --seeds: the same, trained whole; accuracy on dev after the last epoch, seed by seed.
 3. head       --tune head on features computed once beside the frozen body run again in every epoch: the whole job,
               reading and features included, one evaluation at the end.
+4. predict    texts a second, words to probabilities, beside `transformers.pipeline` on the folder the lab exported.
 
     python benchmarks/classification.py --task sst2                        # a slice of 20 steps a side, 5 times
     python benchmarks/classification.py --task boolq --epochs 2 --seeds 3 --json accuracy.json
     python benchmarks/classification.py --task sst2 --only head --examples 2000
+    python benchmarks/classification.py --task sst2 --only predict
 
 Ratios are the lab's examples a second over Trainer's: above 1 the lab is faster. With one thread (the default), times
 are CPU seconds: waiting for a busy core is not counted; with more they are seconds. All in fp32.
@@ -36,8 +38,10 @@ from attnlab.data.tasks.labelled import Example, Labelled
 from attnlab.data.texts import encode
 from attnlab.jobs.classify import ClassifyJob, encode_splits, load_tuned
 from attnlab.jobs.configs import ClassifyConfig
+from attnlab.jobs.export import export
 from attnlab.jobs.job import Parts, RunOptions, run_job
 from attnlab.jobs.labelled_data import read_texts, wanted
+from attnlab.jobs.trained import load_trained
 from attnlab.objectives import Classification
 from attnlab.pretrained.load import import_transformers, quietly
 from attnlab.pretrained.predicting import predict
@@ -194,6 +198,37 @@ class Bench:
         found |= {f"{name}_seconds": statistics.median(times) for name, times in seconds.items()}
         return found | spread("ratio", ratios)
 
+    def predict(self) -> dict[str, Any]:
+        """The same weights on the texts of dev, loaded before."""
+        config = self.config(0, 1, examples=self.args.batch_size)
+        config.model.pooling = "pooler"  # what transformers has a class for
+        texts = self.everything.splits["dev"]
+        with tempfile.TemporaryDirectory() as folder:
+            run, plain = Path(folder) / "run", Path(folder) / "plain"
+            run_job(ClassifyJob(config), RunOptions(run))
+            export(run, plain)
+            ours, theirs = load_trained(run, "cpu"), self.pipeline(plain)
+            torch.set_num_threads(self.args.threads)
+            given = [{"text": each.text} | ({"text_pair": each.pair} if each.pair else {}) for each in texts]
+            rates: dict[str, list[float]] = {"lab": [], "pipeline": []}
+            for _ in range(self.args.repeats):
+                start = self.now()
+                said = ours.logits(ours.encode(texts)).softmax(-1)
+                middle = self.now()
+                also = theirs(given)
+                rates["lab"].append(len(texts) / (middle - start))
+                rates["pipeline"].append(len(texts) / (self.now() - middle))
+        apart = max(abs(float(row.max()) - each["score"]) for row, each in zip(said, also, strict=True))
+        found: dict[str, Any] = {"texts": len(texts), "largest_difference": apart}
+        found |= {f"{name}_texts_per_second": statistics.median(values) for name, values in rates.items()}
+        return found | spread("ratio", [a / b for a, b in zip(rates["lab"], rates["pipeline"], strict=True)])
+
+    def pipeline(self, folder: Path) -> Any:
+        with quietly():
+            return import_transformers().pipeline(
+                "text-classification", str(folder), device="cpu", batch_size=self.args.batch_size, truncation=True
+            )
+
 
 class BodyEveryEpoch(ClassifyJob):
     """`--tune head` as others do it: the body is frozen, and run for every text in every epoch."""
@@ -268,7 +303,7 @@ def main() -> None:
     parser.add_argument("--head-lr", type=float, default=1e-3)
     parser.add_argument("--head-repeats", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", choices=["trainer", "head"])
+    parser.add_argument("--only", choices=["trainer", "head", "predict"])
     parser.add_argument("--json", type=Path, help="also write the numbers here")
     args = parser.parse_args()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -284,6 +319,9 @@ def main() -> None:
     if args.only in (None, "head"):
         found["head"] = bench.head()
         show("a head on features computed once beside the body in every epoch", found["head"])
+    if args.only in (None, "predict"):
+        found["predict"] = bench.predict()
+        show("predictions beside transformers.pipeline", found["predict"])
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
