@@ -116,6 +116,24 @@ def classifiers(name: str) -> Iterator[str]:
         yield f"| {row['label']}{mark} | {row['learning_parameters']:,} | {rate} | {' | '.join(shown)} | {seconds} |"
 
 
+def few_labels(name: str, measure: str) -> Iterator[str]:
+    """Each way of training by the number of labels, and what it gains over the classifier alone, seed by seed."""
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    for row in variants(name):
+        arm = row["label"].partition(" + ")[0]
+        found.setdefault(int(row["settings"]["data.examples"]), {})[arm] = row
+    arms = list(next(iter(found.values())))
+    alone, others = arms[0], arms[1:]
+    yield f"| labels | seeds | {' | '.join(arms)} | {' | '.join(f'{arm} − {alone}' for arm in others)} |"
+    yield "| --- |" + " --- |" * (1 + len(arms) + len(others))
+    for labels, rows in sorted(found.items()):
+        seeds = len(rows[alone][measure]["by_seed"])
+        means = [plus_minus(mean(rows[arm], measure), ".1%") for arm in arms]
+        gains = [signed(paired_difference(rows[arm][measure]["by_seed"], rows[alone][measure]["by_seed"]), ".1%")
+                 for arm in others]  # fmt: skip
+        yield f"| {labels:,} | {seeds} | {' | '.join(means)} | {' | '.join(gains)} |"
+
+
 LONGER = {"positions-table-400": "a table of 400"}
 TABLES = {
     "attention-comparison.md": [

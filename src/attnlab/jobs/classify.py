@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab import console
+from attnlab.adversarial import Adversarial
 from attnlab.data.batching import Examples
 from attnlab.data.joint import EncodedExamples
 from attnlab.data.tasks.labelled import Labelled
@@ -20,7 +21,7 @@ from attnlab.data.texts import FeatureExamples, text_examples
 from attnlab.errors import UserError
 from attnlab.jobs import collapse, joint
 from attnlab.jobs.best import load_best
-from attnlab.jobs.configs import ClassifyConfig
+from attnlab.jobs.configs import ClassifyConfig, TuningSection
 from attnlab.jobs.job import Parts, RunOptions, run_job
 from attnlab.jobs.labelled_data import read_texts, wanted
 from attnlab.jobs.trained import load_trained, load_tuned
@@ -31,6 +32,7 @@ from attnlab.pretrained.load import Loaded
 from attnlab.pretrained.predicting import Part, predict
 from attnlab.pretrained.source import fingerprint
 from attnlab.pretrained.tuning import learning
+from attnlab.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.files import write_text
 from attnlab.scoring import Scores
@@ -94,6 +96,8 @@ class ClassifyJob:
             return cost | self._finish(run, data, scores)
 
         objective: Objective = Classification(data.weights() if config.data.class_weights else None)
+        if config.tuning.adversarial:
+            objective = Adversarial(objective, word_vectors(loaded.model, config.tuning), config.tuning.adversarial)
         train, callbacks = examples["train"], list[Callback]([watch])
         if config.joint.mlm is not None:
             objective = joint.objective(config.joint, objective)
@@ -200,6 +204,17 @@ class Features(nn.Module):
 
     def forward(self, **inputs: Tensor) -> Tensor:
         return self.classifier.features(**inputs)
+
+
+def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Module:
+    """The table in which a text's words are looked up, and nothing else is."""
+    if isinstance(model, LabelWords):
+        raise UserError("--adversarial: a model that answers with words looks these up as well: use --head linear.")
+    if tuning.method == "head":
+        raise UserError("--adversarial: with --tune head texts are read once, before training: tune more than that.")
+    body: Any = model.body.body if isinstance(model.body, Prompted) else model.body
+    table: nn.Module = body.get_input_embeddings()
+    return table
 
 
 def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:

@@ -349,6 +349,10 @@ class TuningSection(Section):
     alpha: float = option(16.0, "Adapters weigh alpha / rank.", "--adapter-alpha", gt=0)
     adapter_dropout: float = option(0.0, "Dropout before adapters.", ge=0, lt=1)
     layers: int = option(2, "How many of the last layers learn (--tune last).", "--last-layers", ge=1)
+    adversarial: float = option(
+        0.0, "Learn each text also with its word vectors moved by this share of their length to where the loss grows "
+        "(0.05, say; a step takes twice the time).", ge=0, lt=1,
+    )  # fmt: skip
 
     @field_validator("method")
     @classmethod
