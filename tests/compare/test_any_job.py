@@ -135,6 +135,22 @@ def test_dev_ranks_and_test_stands_beside_it() -> None:
     assert sentence.startswith("With a higher dev accuracy than first") and "+30.0%" in sentence
 
 
+def test_an_arm_is_compared_with_the_first_arm_at_the_same_value() -> None:
+    config = comparison(arms="plain, wide:model.width=16", vary="world.paraphrases=1,2")
+    scores = {"plain + paraphrases=1": 0.3, "plain + paraphrases=2": 0.6, "wide + paraphrases=1": 0.4,
+              "wide + paraphrases=2": 0.5}  # fmt: skip
+    rows = [Row(variant, {seed: {"dev_accuracy": scores[variant.label] + seed / 1000} for seed in range(3)}, {})
+            for variant in variants(config)]  # fmt: skip
+    results = Results(config, rows, {}, {})
+    found = {row.label: results.difference(row) for row in rows}
+    assert [found[f"plain + paraphrases={n}"] for n in (1, 2)] == [None, None]
+    gains = [found[f"wide + paraphrases={n}"] for n in (1, 2)]
+    assert [round(gain.mean, 6) for gain in gains if gain] == [0.1, -0.1]
+    assert subject_of(config).table(results).header[2] == "difference to plain"
+    lower, higher = words.verdicts(results)
+    assert "than plain" in lower and "wide + paraphrases=2 by" in lower and "wide + paraphrases=1 by" in higher
+
+
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three numbers of paraphrases, of which the last cannot be: there are two documents."""

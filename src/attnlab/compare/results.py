@@ -77,6 +77,21 @@ class Results:
         """The first variant, or the first that can be compared with; None if there is none."""
         return next((row for row in self.rows if row.comparable), None)
 
+    def base(self, row: Row) -> Any:
+        """What a row is compared with: the first arm with all else the same; where there are no arms, the reference."""
+        arms = list(self.config.compare.arms)
+        if len(arms) < 2:
+            return self.reference
+        wanted = {choice for choice in row.variant.choices if choice not in arms} | {arms[0]}
+        return next((each for each in self.rows if each.comparable and set(each.variant.choices) == wanted), None)
+
+    @property
+    def base_name(self) -> str:
+        """How that is called."""
+        if len(self.config.compare.arms) > 1 and any(len(row.variant.choices) > 1 for row in self.rows):
+            return str(next(iter(self.config.compare.arms)))
+        return self.reference.label if self.reference else ""
+
     @property
     def ranked(self) -> bool:
         """One seed says nothing about the next: without an interval there is no order."""
@@ -95,8 +110,8 @@ class Results:
         return sorted(self.rows, key=place)
 
     def difference(self, row: Row, name: str | None = None) -> Mean | None:
-        """To the reference, seed by seed; None for the reference itself."""
-        reference, name = self.reference, name or self.measure.name
+        """To what it is compared with, seed by seed; None for that itself."""
+        reference, name = self.base(row), name or self.measure.name
         if reference is None or row is reference or not row.runs:
             return None
         return paired_difference(row.by_seed(name), reference.by_seed(name))

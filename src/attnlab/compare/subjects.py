@@ -83,9 +83,9 @@ class Subject:
 
     def table(self, results: Results, brief: bool = False) -> Table:
         """One row a variant: what ranks first, with the difference; then the rest."""
-        reference, chosen = results.reference, results.measure
+        chosen = results.measure
         others = [measure for measure in self.measures if measure is not chosen]
-        header = ["variant", chosen.title, f"difference to {reference.label}" if reference else "difference",
+        header = ["variant", chosen.title, f"difference to {results.base_name}".removesuffix(" to "),
                   *[measure.title for measure in others]]  # fmt: skip
         rows = []
         for row in results.ordered:

@@ -43,10 +43,10 @@ def verdicts(results: Results) -> list[str]:
     for rows, what in ((lower, "a lower"), (higher, "a higher")):
         if rows:
             which = "; ".join(f"{row.label} by {signed(difference, measure.form)}" for row, difference in rows)
-            sentences.append(f"With {what} {measure.title} than {reference.label}, seed by seed: {which}.")
+            sentences.append(f"With {what} {measure.title} than {results.base_name}, seed by seed: {which}.")
     if alike:
         which = ", ".join(row.label for row, _ in alike)
-        sentences.append(f"Not to be told apart from {reference.label} with these seeds: {which}.")
+        sentences.append(f"Not to be told apart from {results.base_name} with these seeds: {which}.")
     return sentences
 
 

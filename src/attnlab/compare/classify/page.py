@@ -21,9 +21,9 @@ PANELS = 12
 
 def quality(results: Results, measures: Sequence[Measure]) -> Table:
     """One row a variant, those with collapsed seeds marked, those that failed with their reason."""
-    reference, chosen = results.reference, results.measure
+    chosen = results.measure
     others = [measure for measure in measures if measure is not chosen]
-    header = ["variant", chosen.title, f"difference to {reference.label}" if reference else "difference",
+    header = ["variant", chosen.title, f"difference to {results.base_name}".removesuffix(" to "),
               *[measure.title for measure in others], "macro F1 on test"]  # fmt: skip
     rows = []
     for row in results.ordered:
