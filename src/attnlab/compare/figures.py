@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
@@ -104,11 +104,13 @@ def along(results: Results, measures: Sequence[Measure], axis: str) -> Any:
                                      squeeze=False)  # fmt: skip
         for axes, shown in zip(drawn[0], panels, strict=True):
             curves = [(measure, name, rows) for measure in shown for name, rows in lines.items()]
+            values = [float(value) for value in results.config.compare.vary[axis]]
             for n, (measure, name, rows) in enumerate(curves):
                 label = measure.title if len(lines) == 1 else name
-                _curve(axes, rows, key, measure, label, COLOURS[n % len(COLOURS)])
+                aside = _aside(values, n - (len(curves) - 1) / 2)
+                _curve(axes, rows, key, measure, label, COLOURS[n % len(COLOURS)], aside)
             _baseline(axes, results, shown)
-            _scale(axes, [float(value) for value in results.config.compare.vary[axis]])
+            _scale(axes, values)
             axes.set(xlabel=axis, title="" if len(lines) == 1 else shown[0].title)
             if all(measure.share for measure in shown):
                 axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
@@ -118,11 +120,20 @@ def along(results: Results, measures: Sequence[Measure], axis: str) -> Any:
         return figure
 
 
-def _curve(axes: Any, rows: Sequence[Row], key: Key, measure: Measure, label: str, colour: str) -> None:
+def _aside(values: Sequence[float], places: float) -> Callable[[float], float]:
+    """Where to draw a value of the setting: each line a little beside the others, so that their bars can be seen."""
+    if _by_powers(values):
+        return lambda value: value * (max(values) / min(values)) ** (0.012 * places)
+    return lambda value: value + 0.012 * places * (max(values) - min(values))
+
+
+def _curve(
+    axes: Any, rows: Sequence[Row], key: Key, measure: Measure, label: str, colour: str, aside: Callable[[float], float]
+) -> None:
     rows = sorted(
         (row for row in rows if row.mean(measure.name).count), key=lambda row: float(row.variant.settings[key])
     )
-    xs, means = [float(row.variant.settings[key]) for row in rows], [row.mean(measure.name) for row in rows]
+    xs, means = [aside(float(row.variant.settings[key])) for row in rows], [row.mean(measure.name) for row in rows]
     axes.errorbar(xs, [mean.mean for mean in means], [mean.half_width or 0.0 for mean in means], marker="o",
                   markersize=4.5, capsize=4, color=colour, label=label,
                   linestyle="--" if measure.split == "dev" else "-")  # fmt: skip
@@ -139,9 +150,13 @@ def _baseline(axes: Any, results: Results, measures: Sequence[Measure]) -> None:
             return
 
 
+def _by_powers(values: Sequence[float]) -> bool:
+    return min(values) > 0 and max(values) >= 8 * min(values)
+
+
 def _scale(axes: Any, values: Sequence[float]) -> None:
     """A logarithmic axis where the values spread like powers."""
-    if min(values) > 0 and max(values) >= 8 * min(values):
+    if _by_powers(values):
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xticks(sorted(values), [f"{value:g}" for value in sorted(values)])
