@@ -170,12 +170,12 @@ def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path:
     """`sbatch launchpad.sh` from its folder, as the document has it: only the model and the data are tiny."""
     shutil.copytree(ASSIGNMENT, tmp_path / "course", ignore=shutil.ignore_patterns("runs", "__pycache__"))
     (tmp_path / "boolq").mkdir()
-    for name, count in (("train", 20), ("dev", 10)):
-        rows = [{"question": "is it good" if n % 2 else "is it bad", "passage": "the film is good", "answer": n % 2 > 0}
+    for name, count in (("train", 40), ("dev", 10)):
+        rows = [{"question": f"{name} {n}", "passage": ("a bad plot", "the film is good")[n % 2], "answer": n % 2 > 0}
                 for n in range(count)]  # fmt: skip
         (tmp_path / "boolq" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = {"PYTHON": sys.executable, "MODEL": str(tiny_model(tmp_path / "tiny", "distilbert")), "LR": "3e-2",
-             "EPOCHS": "5", "DEVICE": "cpu", "ATTNLAB_DATA": str(tmp_path)}  # fmt: skip
+    asked = {"PYTHON": sys.executable, "MODEL": str(tiny_model(tmp_path / "tiny", "distilbert")), "LR": "2e-2",
+             "EPOCHS": "10", "DEVICE": "cpu", "ATTNLAB_DATA": str(tmp_path)}  # fmt: skip
 
     def sbatch(folder: Path, **more: str) -> tuple[int, str]:
         command = ["sbatch", "--parsable", "--wait", "launchpad.sh"]
@@ -191,7 +191,7 @@ def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path:
     assert found["train_accuracy"] == 1.0 and results.with_name("overfit.png").is_file()
     assert f" - Average TRAIN metrics: accuracy={{'accuracy': {found['train_accuracy']}}}" in said
     config = read_config(results.parent / "run")
-    assert (config["batch"]["size"], config["training"]["epochs"], config["optimizer"]["lr"]) == (64, 5, 0.03)
+    assert (config["batch"]["size"], config["training"]["epochs"], config["optimizer"]["lr"]) == (64, 10, 0.02)
     assert config["model"]["name"] == asked["MODEL"] and config["watch"]["overfit"] == 10
 
     code, said = sbatch(tmp_path / "course", EXPERIMENT="overfitt")  # wrong: the job fails, and says why

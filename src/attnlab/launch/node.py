@@ -6,16 +6,19 @@ that there is nothing left to do; if a process fails that is told there, before 
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 from attnlab.ending import one_sentence
-from attnlab.processes.launcher import run_several
-from attnlab.processes.machines import Machines
-from attnlab.processes.place import find_place
+from attnlab.processes.place import QUIET, find_place
 
 
 def main(count: str, run: str, *command: str) -> None:
+    os.environ.update({**QUIET, **os.environ})  # before torch is there
+    from attnlab.processes.launcher import run_several
+    from attnlab.processes.machines import Machines
+
     with one_sentence():
         machines = Machines(find_place())
         agreed = machines.from_first(command)

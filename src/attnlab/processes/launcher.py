@@ -23,7 +23,7 @@ from filelock import FileLock
 from attnlab import console
 from attnlab.processes.endings import Ending, cause, stopped_by
 from attnlab.processes.machines import Machines
-from attnlab.processes.place import Place
+from attnlab.processes.place import QUIET, Place
 from attnlab.processes.team import AGENT_STORE, LAUNCHER
 from attnlab.runs import RunFolder, read_status
 from attnlab.runs.listing import find_runs
@@ -60,12 +60,11 @@ class _Member:
     def __init__(self, place: Place, command: Sequence[str], folder: Path) -> None:
         self.place, self.log, self.killed = place, folder / str(place.rank), False
         more = {**place.environment(), AGENT_STORE: "True", LAUNCHER: "1"}
-        quiet = {"TORCH_CPP_LOG_LEVEL": "ERROR"}  # it would say that looking for unused parameters takes time
         with ExitStack() as files:
             first = place.rank == 0
             self.process = subprocess.Popen(
                 command,
-                env={**quiet, **os.environ, **more},
+                env={**QUIET, **os.environ, **more},
                 stdin=subprocess.PIPE,  # never written to: it ends with this process
                 stdout=None if first else subprocess.DEVNULL,
                 stderr=None if first else files.enter_context(self.log.open("wb")),
@@ -113,8 +112,9 @@ def _passing_on(members: Sequence[_Member]) -> Iterator[list[int]]:
 
 
 def _stand_by(members: Sequence[_Member], machines: Machines) -> None:
-    """Until all have ended. Once one has failed, on any machine, the others have a moment to notice and are killed."""
-    patience, failed = GRACE, False
+    """Until all have ended. Once one has failed, on any machine, the others have a moment to notice and are killed.
+    When the first machine's launcher is gone they are asked to stop, as those on that machine are."""
+    patience, failed, asked = GRACE, False, False
     while True:
         going = any(member.code is None for member in members)
         if not failed and any(member.ending().failed for member in members):
@@ -122,10 +122,13 @@ def _stand_by(members: Sequence[_Member], machines: Machines) -> None:
             machines.tell_of_failure()
         if not going:
             return
-        if failed or machines.failed():
+        if failed or (not machines.alone and machines.failed()):
             patience -= LOOK
             if patience <= 0:
                 _kill(members)
+        if machines.alone and not asked:
+            asked = True
+            signal.raise_signal(signal.SIGTERM)  # passed on to all
         time.sleep(LOOK)
 
 

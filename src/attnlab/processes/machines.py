@@ -10,8 +10,8 @@ import json
 import os
 import platform
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 
 from torch.distributed import TCPStore
@@ -31,6 +31,7 @@ class Machines:
     def __init__(self, place: Place | None = None) -> None:
         self.index, self.count = (place.rank, place.count) if place else (0, 1)
         self.address, port = (place.address, place.port) if place else ("127.0.0.1", 0)
+        self.alone = False  # the first launcher is gone, and the store with it
         self.host = os.environ.get("SLURMD_NODENAME", platform.node()) if place else ""
         try:
             self.store = TCPStore(self.address, port, is_master=self.first, timeout=MEETING, wait_for_workers=False)
@@ -56,19 +57,26 @@ class Machines:
         return [str(word) for word in json.loads(self.store.get(COMMAND))]
 
     def tell_of_failure(self) -> None:
-        with suppress(RuntimeError):  # the first launcher is gone: processes notice by themselves that others are
+        with self._as_long_as_it_is_there():
             self.store.set(FAILED, "")
 
     def failed(self) -> bool:
         """Whether a process has, on any machine."""
-        with suppress(RuntimeError):
+        with self._as_long_as_it_is_there():
             return bool(self.store.check([FAILED]))
         return False
+
+    @contextmanager
+    def _as_long_as_it_is_there(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError:
+            self.alone = True
 
     def gather(self, endings: Sequence[Ending]) -> list[Ending]:
         """On the first machine: the endings of all. One that does not say is one ending without a code."""
         if not self.first:
-            with suppress(RuntimeError):
+            with self._as_long_as_it_is_there():
                 self.store.set(f"{ENDED}/{self.index}", json.dumps([asdict(ending) for ending in endings]))
             return list(endings)
         others = {index: f"{ENDED}/{index}" for index in range(1, self.count)}

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from attnlab.errors import UserError
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# torch would say that looking for unused parameters takes time, and how it found out that another process is gone.
+QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
 FIRST_PORT, PORTS = 20_000, 10_000
 
 
