@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from attnlab.errors import UserError
-from attnlab.processes import machines
 from attnlab.processes.endings import PEER_LOST, Ending, cause, stopped_by
 from attnlab.processes.machines import Machines
 from attnlab.processes.place import Place
@@ -45,12 +44,18 @@ def test_all_run_what_the_first_says_and_it_hears_how_they_ended() -> None:
     assert cause(endings) == dead
 
 
-def test_a_machine_that_says_nothing_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "LAST_WORDS", 0.1)
+def test_a_machine_that_says_nothing_is_told_of() -> None:
     first, _ = meeting(2)
-    assert cause(first.gather([Ending(0, 2, 0)])) is None  # it was not needed any more
-    found = cause(first.gather([Ending(0, 2, PEER_LOST)]))
+    assert cause(first.gather([Ending(0, 2, 0)], 0.1)) is None  # it was not needed any more
+    found = cause(first.gather([Ending(0, 2, PEER_LOST)], 0.1))
     assert found is not None and found.sentence().startswith("process 1 of 2 (counted from 0) is gone")
+
+
+def test_where_nothing_is_left_to_do_all_end() -> None:
+    first, second = meeting(2)
+    assert first.from_first([]) == second.from_first(["attnlab", "pretrain"]) == []
+    second.say_there_is_nothing_to_do()
+    first.say_there_is_nothing_to_do()
 
 
 def test_the_others_outlive_the_first_launcher() -> None:

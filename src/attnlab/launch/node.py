@@ -23,8 +23,7 @@ def main(count: str, run: str, *command: str) -> None:
         machines = Machines(find_place())
         agreed = machines.from_first(command)
         if not agreed:
-            machines.gather([])
-            return
+            return machines.say_there_is_nothing_to_do()
         sys.exit(run_several(int(count), agreed, Path(run), machines))
 
 

@@ -73,14 +73,18 @@ class Machines:
         except RuntimeError:
             self.alone = True
 
-    def gather(self, endings: Sequence[Ending]) -> list[Ending]:
+    def say_there_is_nothing_to_do(self) -> None:
+        """Instead of running a command: the first stays until all others know."""
+        self.gather([], MEETING.total_seconds())
+
+    def gather(self, endings: Sequence[Ending], patience: float = LAST_WORDS) -> list[Ending]:
         """On the first machine: the endings of all. One that does not say is one ending without a code."""
         if not self.first:
             with self._as_long_as_it_is_there():
                 self.store.set(f"{ENDED}/{self.index}", json.dumps([asdict(ending) for ending in endings]))
             return list(endings)
         others = {index: f"{ENDED}/{index}" for index in range(1, self.count)}
-        end = time.monotonic() + LAST_WORDS
+        end = time.monotonic() + patience
         while others and not self.store.check(list(others.values())) and time.monotonic() < end:
             time.sleep(0.05)
         found = list(endings)
