@@ -7,8 +7,11 @@
 #   tools/slurm_loopback.sh status FOLDER
 #   tools/slurm_loopback.sh stop FOLDER      the daemons and whatever jobs are left; the folder stays
 #
-# One node with 2 CPUs and two partitions: a job in 'high' pre-empts one in 'low', which is put back in the queue.
+# Two nodes with 2 CPUs each, and three partitions: 'low' and 'high' have the first node, 'wide' has both. A job in 'high'
+# pre-empts one in 'low' or 'wide', which is put back in the queue.
 set -euo pipefail
+
+NODES=(loopback loopback2)
 
 fail() { echo "slurm_loopback: $*" >&2; exit 2; }
 
@@ -37,31 +40,30 @@ install() {
 free_ports() {
   python3 -c '
 import socket
-held = [socket.socket() for _ in range(2)]
+held = [socket.socket() for _ in range(3)]
 for each in held:
     each.bind(("127.0.0.1", 0))
 print(*(each.getsockname()[1] for each in held))'
 }
 
-configure() {  # FOLDER CONTROLLER_PORT NODE_PORT
+configure() {  # FOLDER CONTROLLER_PORT NODE_PORT NODE_PORT
   local host
   host=$(hostname -s)
   cat > "$1/slurm.conf" << CONF
 ClusterName=loopback
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=$2
-SlurmdPort=$3
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
 # cred_expire is also how long a job that was put back must wait before it starts again.
 AuthInfo=socket=$1/munge/socket,cred_expire=5
 StateSaveLocation=$1/state
-SlurmdSpoolDir=$1/spool
+SlurmdSpoolDir=$1/spool/%n
 SlurmctldPidFile=$1/slurmctld.pid
-SlurmdPidFile=$1/slurmd.pid
+SlurmdPidFile=$1/%n.pid
 SlurmctldLogFile=$1/slurmctld.log
-SlurmdLogFile=$1/slurmd.log
+SlurmdLogFile=$1/%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -78,9 +80,11 @@ PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,sched_min_interval=200000,bf_interval=2
-NodeName=loopback NodeHostname=$host NodeAddr=127.0.0.1 CPUs=2 RealMemory=2000 State=UNKNOWN
-PartitionName=low Nodes=loopback Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime=30 MaxTime=60
-PartitionName=high Nodes=loopback PriorityTier=10 PreemptMode=OFF MaxTime=60
+NodeName=${NODES[0]} NodeHostname=$host NodeAddr=127.0.0.1 Port=$3 CPUs=2 RealMemory=2000 State=UNKNOWN
+NodeName=${NODES[1]} NodeHostname=$host NodeAddr=127.0.0.1 Port=$4 CPUs=2 RealMemory=2000 State=UNKNOWN
+PartitionName=low Nodes=${NODES[0]} Default=YES PriorityTier=1 PreemptMode=REQUEUE GraceTime=30 MaxTime=60
+PartitionName=high Nodes=${NODES[0]} PriorityTier=10 PreemptMode=OFF MaxTime=60
+PartitionName=wide Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE GraceTime=30 MaxTime=60
 CONF
 }
 
@@ -103,9 +107,13 @@ start() {
   configure "$folder" $(free_ports)
   export SLURM_CONF="$folder/slurm.conf"
   slurmctld -c
-  slurmd
+  local node
+  for node in "${NODES[@]}"; do
+    mkdir -p "$folder/spool/$node"
+    slurmd -N "$node"
+  done
   for _ in $(seq 100); do
-    if sinfo --noheader --format %t 2> /dev/null | grep -q idle; then
+    if [ "$(sinfo --noheader --Node --partition wide --format %t 2> /dev/null | grep -c idle)" = "${#NODES[@]}" ]; then
       echo "export SLURM_CONF=$SLURM_CONF"
       return
     fi
@@ -147,22 +155,23 @@ stop() {
       sleep 0.2
     done
   fi
-  end slurmd "$folder/slurmd.pid"
+  local node
+  for node in "${NODES[@]}"; do end slurmd "$folder/$node.pid"; done
   end slurmctld "$folder/slurmctld.pid"
   end munged "$folder/munge/pid"
   rm -f "$folder/slurm.conf"
 }
 
 status() {
-  local folder=$1 name
-  for name in munged:munge/pid slurmctld:slurmctld.pid slurmd:slurmd.pid; do
-    if is "${name%%:*}" "$(pid_of "$folder/${name#*:}")"; then
-      echo "${name%%:*}: running"
-    else
-      echo "${name%%:*}: not running"
-    fi
-  done
+  local folder=$1 node
+  tell munged "$folder/munge/pid"
+  tell slurmctld "$folder/slurmctld.pid"
+  for node in "${NODES[@]}"; do tell slurmd "$folder/$node.pid"; done
   [ ! -e "$folder/slurm.conf" ] || SLURM_CONF="$folder/slurm.conf" sinfo
+}
+
+tell() {  # NAME PIDFILE
+  if is "$1" "$(pid_of "$2")"; then echo "$1: running"; else echo "$1: not running"; fi
 }
 
 case "${1:-}:$#" in

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.launch.cluster import Child, Lab
+
+from attnlab import console
+from attnlab.cli import main
 
 LOOPBACK = Path(__file__).parents[2] / "tools" / "slurm_loopback.sh"
 
@@ -31,3 +36,35 @@ def slurm(cli_environment: dict[str, str]) -> Iterator[dict[str, str]]:
     finally:
         subprocess.run([LOOPBACK, "stop", folder], timeout=120, check=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def lab(
+    slurm: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Lab:
+    """`attnlab WORDS...` on a login node of the cluster, without the seconds a process takes to start."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(console, "_verbosity", console.Verbosity.NORMAL)
+    for name, value in slurm.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*words: object) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["attnlab", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return subprocess.CompletedProcess(sys.argv, int(ended.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def child(slurm: dict[str, str], tmp_path: Path) -> Child:
+    """The same as a process of its own."""
+
+    def start(*words: object) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "attnlab", *map(str, words)]
+        return subprocess.Popen(command, env=slurm, cwd=tmp_path, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+
+    return start

@@ -74,7 +74,7 @@ def test_flags_override_the_profile_and_the_profile_the_defaults(
         ("partitoin: gpu", "line 1: unknown key 'partitoin' in slurm: did you mean 'partition'?"),
         ("qos: a\ntime: soon", "line 2: slurm.time: expected a time such as 90 (minutes)"),
         ("gpus: many", "line 1: slurm.gpus must be a whole number, got 'many'."),
-        ("nodes: 2", "line 1: slurm.nodes: a run is one process on one node"),
+        ("nodes: 0", "line 1: slurm.nodes must be greater than or equal to 1, got 0."),
         ("sbatch: [exclusive]", "line 1: slurm.sbatch: 'exclusive' is no option of sbatch"),
         ("- gpu", "line 1:"),
     ],
@@ -135,6 +135,36 @@ def test_every_training_command_is_handed_over_as_it_was_typed(lab: Lab, handed:
     assert submissions_of(folder)[0].jobs == ["7"] and list(folders(Path("runs"))) == [folder]
 
 
+@pytest.mark.parametrize(
+    ("words", "on_each", "said"),
+    [
+        (["--nodes=2"], 1, ["--processes=2"]),
+        (["--nodes=3", "--gpus=4"], 4, ["--processes=12"]),
+        (["--nodes=3", "--gpus=4", "--device=cpu"], 1, ["--device=cpu", "--processes=3"]),
+        (["--nodes=2", "--gpus=4", "--processes=3"], 3, ["--processes=6"]),
+        (["--gpus=2"], None, ["--processes=2"]),
+        (["--gpus=2", "--processes=1"], None, ["--processes=1"]),
+        (["--processes=2"], None, ["--processes=2"]),
+        (["--gpus=1"], None, []),
+    ],
+)
+def test_processes_are_counted_on_each_node_and_the_command_has_them_all(
+    lab: Lab, handed: list[Any], words: list[str], on_each: int | None, said: list[str]
+) -> None:
+    code, _, err = lab("pretrain", *words, "--run=out", "--launch", "slurm")
+    assert code == 0, err
+    [task] = handed
+    assert task.on_each == on_each
+    assert task.begin[3:] == ["pretrain", *said, "--run=out"]
+
+
+def test_several_nodes_have_a_task_each_and_the_first_may_finish_last() -> None:
+    found = asked(LaunchConfig, {LAUNCH: "slurm", ("slurm", "nodes"): "2", ("slurm", "cpus"): "4"}).slurm
+    told = _parameters(found, "pretrain", 1, None)
+    assert (told["nodes"], told["ntasks_per_node"], told["cpus_per_task"]) == (2, 1, 4)
+    assert told["srun_args"] == ["--cpus-per-task", "4", "--kill-on-bad-exit=0", "--wait=0"]
+
+
 def test_a_demo_goes_on_with_whatever_is_there(lab: Lab, handed: list[Any]) -> None:
     assert lab("demo", "--out", "shown", "--launch", "slurm")[0] == 0
     [task] = handed
@@ -184,6 +214,18 @@ def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, handed: l
         (["demo", "--launch", "slurm", "--out", "taken"], "taken is not empty"),
         (["compare", "--launch", "slurm", "--corpus", "none.txt"], "--corpus: "),
         (["compare", "--cell", "1"], "--cell needs --run"),
+        (["pretrain", "--nodes", "2"], "--nodes is for a cluster: add --launch slurm."),
+        (["pretrain", "--launch", "slurm", "--nodes", "2", "--dry-run"], "--dry-run and --launch slurm do not go"),
+        (["demo", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of the demo is made in one process"),
+        (
+            ["compare", "--launch", "slurm", "--nodes", "2"],
+            "--nodes 2: each run of a comparison is made in one process",
+        ),
+        (["sweep", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of a sweep is made in one process"),
+        (
+            ["classify", "--launch", "slurm", "--nodes", "2", "--gpus", "2", "--processes", "4"],
+            "--processes 4 and --gpus 2: each process of a node needs a GPU of its own.",
+        ),
         (["jobs", "log", "12"], "12 is neither a job of runs/jobs.txt nor a run that was handed to a cluster."),
     ],
 )

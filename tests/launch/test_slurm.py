@@ -6,44 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.launch.cluster import PRETRAIN, SLOW, Child, Lab, jobs, steps, until, weights
+from tests.tiny_models import tiny_model
 
-from attnlab import console
-from attnlab.cli import main
 from attnlab.launch.records import exit_code, submissions_of
-from attnlab.runs import is_run, read_metrics, read_record, read_status
-
-Lab = Callable[..., subprocess.CompletedProcess[str]]
-Child = Callable[..., subprocess.Popen[str]]
-
-PRETRAIN = """
-    pretrain --tokens words --people 24 --places 8 --layers 1 --heads 2 --width 16 --context 48 --preset vanilla
-    --dropout 0.1 --optimizer muon --batch-size 8 --dev-share 0.2 --evaluate-every 20 --save-every 50 --log-every 1
-    --device cpu --precision fp32 --threads 1
-""".split()  # noqa: SIM905
-
-# Slow as long as a file lies beside it: time enough to be stopped, without a model that takes time.
-SLOW = """
-import time
-from pathlib import Path
-
-import torch
-
-class Slow(torch.nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-        self.line = torch.nn.Linear(shape.width, shape.width)
-
-    def forward(self, x):
-        if Path(__file__).with_name("slowly").exists():
-            time.sleep(0.15)
-        return self.line(x)
-"""
+from attnlab.runs import is_run, read_config, read_metrics, read_record, read_status
 
 BROKEN = """
 from pathlib import Path
@@ -60,71 +29,17 @@ class Broken(torch.nn.Module):
         return self.line(x) * (1.0 if mended or not self.training else float("nan"))
 """
 
+ASSIGNMENT = Path(__file__).parents[2] / "assignments" / "classification"
 COMPARE = """
     compare --steps 6 --evaluations 2 --layers 1 --heads 2 --width 16 --context 16 --batch-size 4 --seeds 1
     --dev-blocks 8 --prefix-blocks 4 --device cpu --precision fp32 --threads 1
 """.split()  # noqa: SIM905
 
 
-def until(true: Callable[[], object], what: str, seconds: float = 300) -> None:
-    """Wait for something that a cluster will do by and by."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, f"waited {seconds} s: {what}"
-        time.sleep(0.1)
-
-
-@pytest.fixture
-def lab(
-    slurm: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Lab:
-    """`attnlab WORDS...` on a login node of the cluster, without the seconds a process takes to start."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(console, "_verbosity", console.Verbosity.NORMAL)
-    for name, value in slurm.items():
-        monkeypatch.setenv(name, value)
-
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["attnlab", *map(str, words)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        return subprocess.CompletedProcess(sys.argv, int(ended.value.code or 0), out, err)
-
-    return run
-
-
-@pytest.fixture
-def child(slurm: dict[str, str], tmp_path: Path) -> Child:
-    """The same as a process of its own."""
-
-    def start(*words: object) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "attnlab", *map(str, words)]
-        return subprocess.Popen(command, env=slurm, cwd=tmp_path, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
-
-    return start
-
-
-def steps(run: Path) -> int:
-    return max((line["step"] for line in read_metrics(run / "metrics.jsonl")), default=0)
-
-
-def weights(run: Path) -> bytes:
-    return max((run / "checkpoints").glob("step-*")).joinpath("model.safetensors").read_bytes()
-
-
-def jobs(lab: Lab, run: Path) -> list[dict[str, Any]]:
-    """What `attnlab jobs` says of a run."""
-    found = lab("jobs", "--json")
-    assert found.returncode == 0, found.stderr
-    return [job for job in json.loads(found.stdout) if Path(job["run"]).name == run.name]
-
-
 def test_the_cluster_is_described(lab: Lab) -> None:
     found = json.loads(lab("cluster", "--json").stdout)
     assert [(nodes["partition"], nodes["nodes"], nodes["cpus"]) for nodes in found] == [
-        ("low", "1", "2"), ("high", "1", "2"),
+        ("low", "1", "2"), ("high", "1", "2"), ("wide", "2", "2"),
     ]  # fmt: skip
     assert "loopback" in lab("cluster").stdout
 
@@ -251,25 +166,36 @@ def test_a_comparison_is_an_array_that_reports_after_its_submitter_is_gone(
     assert nothing.returncode == 2 and "nothing is missing" in nothing.stderr
 
 
-STAND_IN = """
-import argparse, json
-parser = argparse.ArgumentParser()
-for name in "experiment small_subset device model batch_size lr num_epochs".split():
-    parser.add_argument(f"--{name}", required=True)
-print(json.dumps(vars(parser.parse_args())))
-"""
-
-
 def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path: Path) -> None:
-    """`sbatch launchpad.sh` from its folder; the program itself is played by one that prints what it is told."""
-    script = Path(__file__).parents[2] / "assignments" / "classification" / "launchpad.sh"
-    shutil.copy(script, tmp_path)
-    (tmp_path / "classification.py").write_text(STAND_IN)
-    environment = {**slurm, "PYTHON": sys.executable, "MODEL": "a local folder"}
-    command = ["sbatch", "--wait", "--output=out.txt", "launchpad.sh"]
-    subprocess.run(command, env=environment, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    told = json.loads((tmp_path / "out.txt").read_text().splitlines()[-1])
-    assert told == {
-        "experiment": "overfit", "small_subset": "True", "device": "auto", "model": "a local folder",
-        "batch_size": "64", "lr": "1e-4", "num_epochs": "20",
-    }  # fmt: skip
+    """`sbatch launchpad.sh` from its folder, as the document has it: only the model and the data are tiny."""
+    shutil.copytree(ASSIGNMENT, tmp_path / "course", ignore=shutil.ignore_patterns("runs", "__pycache__"))
+    (tmp_path / "boolq").mkdir()
+    for name, count in (("train", 40), ("dev", 10)):
+        rows = [{"question": f"{name} {n}", "passage": ("a bad plot", "the film is good")[n % 2], "answer": n % 2 > 0}
+                for n in range(count)]  # fmt: skip
+        (tmp_path / "boolq" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = {"PYTHON": sys.executable, "MODEL": str(tiny_model(tmp_path / "tiny", "distilbert")), "LR": "2e-2",
+             "EPOCHS": "10", "DEVICE": "cpu", "ATTNLAB_DATA": str(tmp_path)}  # fmt: skip
+
+    def sbatch(folder: Path, **more: str) -> tuple[int, str]:
+        command = ["sbatch", "--parsable", "--wait", "launchpad.sh"]
+        done = subprocess.run(command, env={**slurm, **asked, **more}, cwd=folder, text=True, capture_output=True,
+                              timeout=300)  # fmt: skip
+        return done.returncode, (folder / f"slurm-{int(done.stdout)}.out").read_text()
+
+    code, said = sbatch(tmp_path / "course")
+    assert code == 0, said
+    assert said.startswith("job ") and "random chance on boolq: 50.0%" in said
+    [results] = (tmp_path / "course" / "runs").glob("*-classification-overfit/results.json")
+    found = json.loads(results.read_text())
+    assert found["train_accuracy"] == 1.0 and results.with_name("overfit.png").is_file()
+    assert f" - Average TRAIN metrics: accuracy={{'accuracy': {found['train_accuracy']}}}" in said
+    config = read_config(results.parent / "run")
+    assert (config["batch"]["size"], config["training"]["epochs"], config["optimizer"]["lr"]) == (64, 10, 0.02)
+    assert config["model"]["name"] == asked["MODEL"] and config["watch"]["overfit"] == 10
+
+    code, said = sbatch(tmp_path / "course", EXPERIMENT="overfitt")  # wrong: the job fails, and says why
+    assert code == 2 and "did you mean 'overfit'?" in said and "Traceback" not in said
+    shutil.copy(ASSIGNMENT / "launchpad.sh", tmp_path)
+    code, said = sbatch(tmp_path)
+    assert code == 2 and "submit this from its own folder" in said

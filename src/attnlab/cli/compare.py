@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab import console
-from attnlab.cli.launching import end, must_exist, refuse
+from attnlab.cli.launching import end, must_exist, on_one_node, refuse
 from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.compare.choices import AXES as CHOICES
@@ -81,6 +81,7 @@ def compare(
     config = _resumed(saved_comparison(folder), recipe, flags, given) if resume else ASKING.config(recipe, flags, given)
     if launch is not None:
         refuse(overwrite=overwrite)
+        on_one_node(launch, "a comparison")
         _hand_over(launch, folder, config, resume)
         return
     if resume:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab import console
-from attnlab.cli.launching import hand_over
+from attnlab.cli.launching import hand_over, on_one_node
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
 from attnlab.errors import UserError
@@ -37,7 +37,8 @@ def demo(
     if resume and out is None:
         raise UserError("--resume needs --out: the folder of the demo to go on with.")
     if launch is not None:
-        command = [*typed(context, without="out"), f"--out={root}", *([] if resume else ["--resume"])]
+        on_one_node(launch, "the demo")
+        command = [*typed(context, "out"), f"--out={root}", *([] if resume else ["--resume"])]
         hand_over(launch, "demo", root, command, command)
         return
     from attnlab.jobs.demo import run_demo

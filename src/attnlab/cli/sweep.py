@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab import console
-from attnlab.cli.launching import end, must_exist, refuse
+from attnlab.cli.launching import end, must_exist, on_one_node, refuse
 from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
@@ -65,6 +65,7 @@ def sweep(
     launch = asked(ArrayLaunchConfig, launching)
     if launch is not None:
         refuse(overwrite=overwrite, dry_run=dry_run, worker=worker)
+        on_one_node(launch, "a sweep")
     given = settings or []
     if retry_failed and not resume:
         raise UserError("--retry-failed needs --resume: it tries again what failed in a sweep that was run.")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab import console
-from attnlab.cli.launching import hand_over, must_exist, refuse
+from attnlab.cli.launching import divided, hand_over, must_exist, on_each_node, refuse
 from attnlab.config import Section
-from attnlab.config.flags import with_flags
+from attnlab.config.flags import parameter_name, with_flags
 from attnlab.config.recipe import Key, leaves, load, value_of
 from attnlab.errors import UserError
 from attnlab.jobs.kinds import KINDS, config_of
@@ -66,8 +66,9 @@ def _command(kind: str, doc: str) -> Any:
             again = [*PROGRAM, "resume", str(folder)]
             if not resume and folder.exists():
                 may_begin(folder)
-            begin = again if resume else [*typed(context, without="run"), f"--run={folder}"]
-            hand_over(launch, kind, folder, begin, again)
+            on_each = (divided if resume else on_each_node)(launch.slurm, config.machine)
+            begin = again if resume else _begin(context, on_each * launch.slurm.nodes, config, folder)
+            hand_over(launch, kind, folder, begin, again, on_each)
             return
         from attnlab.jobs.job import RunOptions
 
@@ -75,6 +76,14 @@ def _command(kind: str, doc: str) -> Any:
 
     command.__doc__ = doc
     return command
+
+
+def _begin(context: typer.Context, processes: int, config: JobConfig, folder: Path) -> list[str]:
+    """The command as it was typed, with the processes of all nodes and the folder that was chosen."""
+    if processes == config.machine.processes:
+        return [*typed(context, "run"), f"--run={folder}"]
+    number = parameter_name(("machine", "processes"))
+    return [*typed(context, "run", number), f"--processes={processes}", f"--run={folder}"]
 
 
 def start(kind: str, config: JobConfig, options: RunOptions) -> None:
@@ -168,7 +177,7 @@ def resume(
     if launch is not None:
         must_exist(config)
         again = [*PROGRAM, "resume", str(run)]
-        hand_over(launch, kind, run, again, again)
+        hand_over(launch, kind, run, again, again, divided(launch.slurm, config.machine))
         return
     start(kind, config, RunOptions(run, resume=True))
 

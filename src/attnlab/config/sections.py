@@ -211,7 +211,9 @@ class MachineSection(Section):
         "off", "Train through torch.compile: off, on, or auto, which measures both where a run is long enough."
     )
 
-    processes: int = option(1, "Processes on this machine that share every batch; the result is that of one.", ge=1)
+    processes: int = option(
+        1, "Processes that share every batch, on this machine or on each of --nodes; the result is that of one.", ge=1
+    )
 
     sharding: Literal["ddp", "fsdp"] = option(
         "ddp", "With several processes: ddp, each holds the whole model, or fsdp, the model is cut up among them."

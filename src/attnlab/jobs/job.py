@@ -180,7 +180,8 @@ def _prepare(job: Job, dry_run: bool) -> Prepared:
         budget = config.batch.memory * facts.GIB if config.batch.memory else None
         trial = _batches(parts, config, size=1)
         found = team.from_first(lambda: find_batch_size(
-            parts.model, parts.objective, trial, config.machine.device, budget, config.machine.processes
+            parts.model, parts.objective, trial, config.machine.device, budget, config.machine.processes,
+            team.local_count if team.count > 1 else None,
         ))  # fmt: skip
         config.batch.size = found.size
         changes.append(found.sentence())

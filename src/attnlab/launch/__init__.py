@@ -3,6 +3,7 @@
 config.py       what can be asked of Slurm: flags and a profile file
 commandline.py  the command that was typed, without what concerns its launch
 task.py         what a job does on its node: run that command, save when told to, go on after
+node.py         what a task of several does on its node: start its processes
 queue.py        what the cluster says: the queue, the nodes
 slurm.py        submitting and cancelling, through submitit
 records.py      which jobs belong to which run folder

@@ -15,9 +15,9 @@ from attnlab.launch.config import ArrayLaunchConfig
 PROGRAM = [sys.executable, "-m", "attnlab"]
 
 
-def typed(context: typer.Context, without: str) -> list[str]:
-    """`attnlab COMMAND --options`, in this Python, without what concerns the launch and without option `without`."""
-    dropped = {parameter_name(key) for key in leaves(ArrayLaunchConfig)} | {without}
+def typed(context: typer.Context, *without: str) -> list[str]:
+    """`attnlab COMMAND --options`, in this Python, without what concerns the launch and without options `without`."""
+    dropped = {parameter_name(key) for key in leaves(ArrayLaunchConfig)} | {*without}
     words = [*PROGRAM]
     if context.parent is not None:
         words += _options(context.parent, set())

@@ -50,10 +50,10 @@ class SlurmSection(Section):
 
     partition: str | None = option(None, "Partition (default: the cluster's).")
     time: str = option("1:00:00", "Time limit, in minutes or as 2:30:00 or 1-12:00:00.")
-    gpus: int | None = option(None, "GPUs.", ge=0)
-    nodes: int = option(1, "Nodes.", ge=1)
-    memory: float | None = option(None, "Memory, in GiB.", gt=0)
-    cpus: int | None = option(None, "CPU cores.", ge=1)
+    gpus: int | None = option(None, "GPUs on each node.", ge=0)
+    nodes: int = option(1, "Nodes; --processes says how many processes each has.", ge=1)
+    memory: float | None = option(None, "Memory of each node, in GiB.", gt=0)
+    cpus: int | None = option(None, "CPU cores on each node.", ge=1)
     account: str | None = option(None, "Account the time is charged to.")
     qos: str | None = option(None, "Quality of service.")
     constraint: str | None = option(None, "Features the node must have.")
@@ -80,13 +80,6 @@ class SlurmSection(Section):
             if line and not re.match(r"^--[a-z][a-z-]*(=.*)?$", line):
                 raise ValueError(f"{line!r} is no option of sbatch: write it as --name or --name=value")
         return [line for line in lines if line] if isinstance(lines, list) else lines
-
-    @field_validator("nodes")
-    @classmethod
-    def _one(cls, value: int) -> int:
-        if value > 1:
-            raise ValueError("a run is one process on one node: leave nodes at 1, and give it more gpus or cpus")
-        return value
 
     @model_validator(mode="after")
     def _room(self) -> SlurmSection:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from attnlab.launch.task import Task
 
 PLACE = "slurm"  # the folder inside a run folder
+# However the task of one node ends, that of the first may still be saving, and is the one to say what happened.
+PATIENT = ["--kill-on-bad-exit=0", "--wait=0"]
 
 
 def must_be_there() -> None:
@@ -55,14 +57,16 @@ def submit(
 
 def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None) -> dict[str, Any]:
     more: dict[str, Any] = {line[2:].partition("=")[0]: line.partition("=")[2] or True for line in slurm.sbatch}
+    several = slurm.nodes > 1
+    # since 22.05 a step no longer takes the number of cores from its job
+    srun = [*(["--cpus-per-task", str(slurm.cpus)] if slurm.cpus else []), *(PATIENT if several else [])]
     asked = {
         "job_name": f"attnlab-{name}", "partition": slurm.partition, "time": slurm.minutes, "nodes": slurm.nodes,
         "gpus_per_node": slurm.gpus, "cpus_per_task": slurm.cpus, "account": slurm.account, "qos": slurm.qos,
         "mem": f"{round(slurm.memory * 1024)}M" if slurm.memory else None, "constraint": slurm.constraint,
         "signal_delay_s": slurm.warned, "dependency": f"afterany:{after}" if after else None,
         "array_parallelism": at_once, "stderr_to_stdout": True, "additional_parameters": {"requeue": True} | more,
-        # since 22.05 a step no longer takes this from its job
-        "srun_args": ["--cpus-per-task", str(slurm.cpus)] if slurm.cpus else None,
+        "ntasks_per_node": 1 if several else None, "srun_args": srun or None,
     }  # fmt: skip
     return {key: value for key, value in asked.items() if value is not None}
 

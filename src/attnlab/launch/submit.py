@@ -21,10 +21,15 @@ from attnlab.runs.folder import ROOT
 Command = Sequence[str]
 
 
-def submit_run(launch: LaunchConfig, name: str, folder: Path, begin: Command, again: Command) -> Submission:
-    """One run as one job. `begin` starts it in `folder`, `again` goes on with it after a restart."""
+def submit_run(
+    launch: LaunchConfig, name: str, folder: Path, begin: Command, again: Command, on_each: int = 1
+) -> Submission:
+    """One run as one job. `begin` starts it in `folder`, `again` goes on with it after a restart.
+
+    On several nodes these are what each of the run's processes does, `on_each` of them on every node.
+    """
     ready(folder)
-    task = _task(folder, begin, again, folder)
+    task = _task(folder, begin, again, folder, on_each if launch.slurm.nodes > 1 else None)
     with _attempt(folder):
         jobs = submit([task], folder, launch.slurm, name)
     return _noted(folder, Submission(shlex.join(begin), _now(), jobs, ["."]))
@@ -84,11 +89,11 @@ def _attempt(folder: Path) -> Iterator[None]:
         raise
 
 
-def _task(folder: Path, begin: Command, again: Command, run: Path | None) -> Any:
+def _task(folder: Path, begin: Command, again: Command, run: Path | None, on_each: int | None = None) -> Any:
     from attnlab.launch.task import Task
 
     here = Path.cwd()
-    return Task(list(begin), list(again), here / run if run else None, here, here / folder / PLACE)
+    return Task(list(begin), list(again), here / run if run else None, here, here / folder / PLACE, on_each)
 
 
 def _small(slurm: SlurmSection) -> SlurmSection:

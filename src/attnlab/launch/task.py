@@ -8,6 +8,9 @@ SIGTERM  the child saves by itself and ends. If Slurm still calls the job runnin
          of grace: a job that ends by itself would be taken for done, so it is put back in the queue as above.
          If not, Slurm has decided already, cancelled or back in the queue, and it is not for the job to say which.
 
+A job of several nodes has a task on each, and the first decides: `node` is what they run. The others end without a
+fuss whatever happens, so that Slurm lets the first finish.
+
 A job can also be killed outright and started again by Slurm; whether there is a run to go on with is looked up in the
 folder each time, never remembered.
 """
@@ -44,10 +47,15 @@ class Task:
     folder: Path | None  # of the run; None for what is done whenever it is asked
     cwd: Path
     exits: Path  # where the exit code is left for those who wait
+    on_each: int | None = None  # processes on each of several nodes; None: one node, and the command starts its own
     _child: int | None = field(default=None, repr=False)
 
     def __call__(self) -> None:
-        job = JobEnvironment().job_id
+        environment = JobEnvironment()
+        if environment.global_rank:
+            code = self._run()
+            sys.exit(0 if code in STOPPED else code)  # what it means is for the first to say
+        job = environment.job_id
         said = self.exits / f"{job}_exit"
         said.unlink(missing_ok=True)
         try:
@@ -73,12 +81,18 @@ class Task:
                 pass  # it had ended already
         return DelayedSubmission(replace(self, _child=None))
 
+    def _command(self) -> list[str]:
+        """What is left to do; empty if nothing is."""
+        if self.folder is None or not is_run(self.folder):
+            return self.begin
+        return [] if read_status(self.folder)["state"] == "finished" else self.again
+
     def _run(self) -> int:
-        command = self.begin
-        if self.folder is not None and is_run(self.folder):
-            if read_status(self.folder)["state"] == "finished":
-                return 0
-            command = self.again
+        command = self._command()
+        if self.on_each is not None:
+            command = [sys.executable, "-m", "attnlab.launch.node", str(self.on_each), str(self.folder), *command]
+        if not command:
+            return 0
         signal.pthread_sigmask(signal.SIG_BLOCK, {WARNING})  # for the child and its children: they would die of it
         child = subprocess.Popen(command, cwd=self.cwd)
         self._child = child.pid

@@ -2,7 +2,7 @@
 
 torchrun would do, but it gives a run 30 seconds to save when it is asked to stop, knows nothing of run folders, and a
 Ctrl-C reaches its children twice. What matters is taken from torch: the meeting place is a store held here, at a port
-the system chose, so that no two runs can meet.
+the system chose, so that no two runs can meet. Of several machines each has a launcher, and the first one's holds it.
 """
 
 from __future__ import annotations
@@ -19,31 +19,39 @@ from pathlib import Path
 from types import FrameType
 
 from filelock import FileLock
-from torch.distributed import TCPStore
 
 from attnlab import console
-from attnlab.processes.place import Place
-from attnlab.processes.team import AGENT_STORE, LAUNCHER, PeerLost
+from attnlab.processes.endings import Ending, cause, stopped_by
+from attnlab.processes.machines import Machines
+from attnlab.processes.place import QUIET, Place
+from attnlab.processes.team import AGENT_STORE, LAUNCHER
 from attnlab.runs import RunFolder, read_status
 from attnlab.runs.listing import find_runs
 from attnlab.training.stop import SIGNALS
 
 GRACE = 5.0  # seconds that the others have to end by themselves once one is dead
-LOOK = 0.02
+LOOK = 0.05
+KEPT = 20_000  # characters of what a process said last
 
 
-def run_several(count: int, command: Sequence[str], run: Path | None) -> int:
-    """Run `command` in `count` processes that make the run in `run`; returns the exit code of the whole."""
+def run_several(count: int, command: Sequence[str], run: Path | None, machines: Machines | None = None) -> int:
+    """Run `command` in `count` processes, on each machine, that make the run in `run`.
+
+    Returns the exit code of the whole; on other machines than the first 0, since the first tells it.
+    """
+    machines = machines or Machines()
     with ExitStack() as kept:
         folder = Path(kept.enter_context(tempfile.TemporaryDirectory(prefix="attnlab-")))
-        store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         members: list[_Member] = []
         kept.callback(_kill, members)  # whatever happens here, none is left behind
         with _passing_on(members) as received:
-            for rank in range(count):
-                members.append(_Member(Place(rank, count, rank, count, "127.0.0.1", store.port), command, folder))
-            _stand_by(members)
-        return _tell(members, received[0] if received else None, run)
+            for local in range(count):
+                members.append(_Member(machines.place(local, count), command, folder))
+            _stand_by(members, machines)
+            endings = machines.gather([member.ending(machines.host) for member in members])
+        if not machines.first:
+            return 0
+        return _tell(endings, received[0] if received else None, run, members[0].process.pid)
 
 
 class _Member:
@@ -52,12 +60,11 @@ class _Member:
     def __init__(self, place: Place, command: Sequence[str], folder: Path) -> None:
         self.place, self.log, self.killed = place, folder / str(place.rank), False
         more = {**place.environment(), AGENT_STORE: "True", LAUNCHER: "1"}
-        quiet = {"TORCH_CPP_LOG_LEVEL": "ERROR"}  # it would say that looking for unused parameters takes time
         with ExitStack() as files:
             first = place.rank == 0
             self.process = subprocess.Popen(
                 command,
-                env={**quiet, **os.environ, **more},
+                env={**QUIET, **os.environ, **more},
                 stdin=subprocess.PIPE,  # never written to: it ends with this process
                 stdout=None if first else subprocess.DEVNULL,
                 stderr=None if first else files.enter_context(self.log.open("wb")),
@@ -68,24 +75,16 @@ class _Member:
     def code(self) -> int | None:
         return self.process.poll()
 
-    @property
-    def failed(self) -> bool:
-        """Ended, and neither well nor because it was asked to stop."""
-        return self.code not in (None, 0, *(128 + number for number in SIGNALS))
-
     def kill(self) -> None:
         if self.code is None:
             self.killed = True
             self.process.kill()
             self.process.wait()
 
-    def death(self) -> str:
-        """How it ended."""
-        code, name = self.process.returncode, f"process {self.place.rank} of {self.place.count} (counted from 0)"
-        if code < 0:
-            return f"{name} died: killed by signal {-code} ({signal.Signals(-code).name})"
-        said = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
-        return f"{name} ended with exit code {code}" + (f": {said[-1].removeprefix('error: ')}" if said else "")
+    def ending(self, host: str = "") -> Ending:
+        """How it ended; without a code while it goes on."""
+        said = self.log.read_text(errors="replace")[-KEPT:] if self.code and self.log.exists() else ""
+        return Ending(self.place.rank, self.place.count, self.code, self.killed, said, host)
 
 
 def _kill(members: Sequence[_Member]) -> None:
@@ -112,41 +111,42 @@ def _passing_on(members: Sequence[_Member]) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _stand_by(members: Sequence[_Member]) -> None:
-    """Until all have ended. Once one has failed the others have a moment to notice and are killed."""
-    patience = GRACE
-    while any(member.code is None for member in members):
-        time.sleep(LOOK)
-        if any(member.failed for member in members):
+def _stand_by(members: Sequence[_Member], machines: Machines) -> None:
+    """Until all have ended. Once one has failed, on any machine, the others have a moment to notice and are killed.
+    When the first machine's launcher is gone they are asked to stop, as those on that machine are."""
+    patience, failed, asked = GRACE, False, False
+    while True:
+        going = any(member.code is None for member in members)
+        if not failed and any(member.ending().failed for member in members):
+            failed = True
+            machines.tell_of_failure()
+        if not going:
+            return
+        if failed or (not machines.alone and machines.failed()):
             patience -= LOOK
             if patience <= 0:
                 _kill(members)
+        if machines.alone and not asked:
+            asked = True
+            signal.raise_signal(signal.SIGTERM)  # passed on to all
+        time.sleep(LOOK)
 
 
-def _tell(members: Sequence[_Member], received: int | None, run: Path | None) -> int:
-    codes = [member.process.returncode for member in members]
-    if received is not None and any(codes) and {*codes} <= {0, 128 + received, -received, PeerLost.exit_code}:
+def _tell(endings: Sequence[Ending], received: int | None, run: Path | None, writer: int) -> int:
+    """Say and write down what ended the run, unless its first process has; returns the exit code."""
+    if received is not None and stopped_by(received, endings):
         return 128 + received
-    failed = [member for member in members if member.failed]
-    if not failed:
-        return max(codes)
-    cause = min(failed, key=lambda member: (_blame(member), member.place.rank))
-    if cause.place.rank == 0 and cause.process.returncode > 0:
-        return cause.process.returncode  # it has said itself why, and written it down
-    reason = f"{cause.death()}."
-    if cause.log.exists() and "Traceback" in (said := cause.log.read_text(errors="replace")):
-        sys.stderr.write(said)
-    _write_down(members[0].process.pid, reason, run)
+    to_blame = cause(endings)
+    if to_blame is None:
+        return max(ending.code or 0 for ending in endings)
+    if to_blame.rank == 0 and to_blame.code is not None and to_blame.code > 0:
+        return to_blame.code  # it has said itself why, and written it down
+    reason = to_blame.sentence()
+    if "Traceback" in to_blame.said:
+        sys.stderr.write(to_blame.said)
+    _write_down(writer, reason, run)
     console.fail(reason if run is None else f"{reason} The last checkpoint is whole: 'attnlab resume {run}'.")
     return 1
-
-
-def _blame(member: _Member) -> int:
-    """0 for a sudden death, 1 for a failure, 2 for the failure of losing another, 3 for what was done from here."""
-    if member.killed:
-        return 3
-    code = member.process.returncode
-    return 0 if code < 0 else 2 if code == PeerLost.exit_code else 1
 
 
 def _write_down(writer: int, reason: str, run: Path | None) -> None:

@@ -7,6 +7,7 @@ where they meet. srun has names of its own for the first four and leaves the mee
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from attnlab.errors import UserError
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# torch would say that looking for unused parameters takes time, and how it found out that another process is gone.
+QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
 FIRST_PORT, PORTS = 20_000, 10_000
 
 
@@ -39,7 +42,7 @@ def find_place(environment: Mapping[str, str] = os.environ) -> Place | None:
         return _from_torchrun(environment)
     # Of a step, not of the job: a batch script alone also knows how many tasks its job may have.
     if int(environment.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
-        return _from_srun(environment, _host_names)
+        return _from_srun(environment, _first_address)
     return None
 
 
@@ -57,11 +60,11 @@ def _from_torchrun(environment: Mapping[str, str]) -> Place:
     )  # fmt: skip
 
 
-def _from_srun(environment: Mapping[str, str], host_names: Callable[[str], list[str]]) -> Place:
+def _from_srun(environment: Mapping[str, str], address_of: Callable[[str], str]) -> Place:
     count, nodes = int(environment["SLURM_STEP_NUM_TASKS"]), int(environment.get("SLURM_STEP_NUM_NODES", 1))
     # '2(x3),1' for four nodes: two processes on each of three, one on the last
     here = environment.get("SLURM_STEP_TASKS_PER_NODE", str(count)).split("(")[0].split(",")[0]
-    address = "127.0.0.1" if nodes == 1 else host_names(environment["SLURM_STEP_NODELIST"])[0]
+    address = "127.0.0.1" if nodes == 1 else address_of(environment["SLURM_STEP_NODELIST"])
     job, step = int(environment["SLURM_JOB_ID"]), int(environment.get("SLURM_STEP_ID", 0))
     return Place(
         int(environment["SLURM_PROCID"]), count, int(environment["SLURM_LOCALID"]), int(here),
@@ -70,7 +73,12 @@ def _from_srun(environment: Mapping[str, str], host_names: Callable[[str], list[
     )  # fmt: skip
 
 
-def _host_names(nodes: str) -> list[str]:
-    """'n[1-2]' as ['n1', 'n2'], by the program that comes with srun."""
-    done = subprocess.run(["scontrol", "show", "hostnames", nodes], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+def _first_address(nodes: str) -> str:
+    """Where Slurm reaches the first of 'n[1-2]': a node's name need not be one of the network."""
+    first = _scontrol("show", "hostnames", nodes).split()[0]
+    found = re.search(r"\bNodeAddr=(\S+)", _scontrol("show", "node", first))
+    return found[1] if found else first
+
+
+def _scontrol(*words: str) -> str:
+    return subprocess.run(["scontrol", *words], capture_output=True, text=True, check=True).stdout

@@ -21,6 +21,7 @@ from torch.distributed.fsdp import FSDPModule
 
 from attnlab import console
 from attnlab.errors import RunFailed, UserError
+from attnlab.processes.endings import PEER_LOST
 from attnlab.processes.place import NAMES, Place, find_place
 from attnlab.processes.sharding import not_yet_averaged
 
@@ -35,7 +36,7 @@ AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"  # torch's word for: the launcher h
 class PeerLost(RunFailed):
     """Another process is gone. Why, only that one or its launcher can say: the exit code tells this from a cause."""
 
-    exit_code = 71
+    exit_code = PEER_LOST
 
 
 class Processes:

@@ -66,14 +66,16 @@ def find_batch_size(
     device: str,
     budget: float | None = None,
     processes: int = 1,
+    here: int | None = None,
 ) -> Found:
     """Try sizes on a copy of `model` until the largest that fits is known; `budget` in bytes.
 
-    What fits into one process is tried, the others waiting: each has a GPU of its own, or its part of the memory.
+    What fits into one process is tried, the others waiting: each has a GPU of its own, or its part of the memory, which
+    those on this machine share: `here`, or all.
     """
     allowed = budget if budget is not None else _default_budget(device)
     if not device.startswith("cuda"):
-        allowed /= processes
+        allowed /= here or processes
     trial = _Trial(model, objective, batches, device, allowed)
     limit = min(LIMIT, len(batches.plan.lengths))
     with random_untouched():

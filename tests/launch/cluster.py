@@ -1,0 +1,62 @@
+"""What the tests on a real Slurm have in common: a small run, and what can be seen of it from outside."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from attnlab.runs import read_metrics
+
+Lab = Callable[..., subprocess.CompletedProcess[str]]
+Child = Callable[..., subprocess.Popen[str]]
+
+PRETRAIN = """
+    pretrain --tokens words --people 24 --places 8 --layers 1 --heads 2 --width 16 --context 48 --preset vanilla
+    --dropout 0.1 --optimizer muon --batch-size 8 --dev-share 0.2 --evaluate-every 20 --save-every 50 --log-every 1
+    --device cpu --precision fp32 --threads 1
+""".split()  # noqa: SIM905
+
+# Slow as long as a file lies beside it: time enough to be stopped, without a model that takes time.
+SLOW = """
+import time
+from pathlib import Path
+
+import torch
+
+class Slow(torch.nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.line = torch.nn.Linear(shape.width, shape.width)
+
+    def forward(self, x):
+        if Path(__file__).with_name("slowly").exists():
+            time.sleep(0.15)
+        return self.line(x)
+"""
+
+
+def until(true: Callable[[], object], what: str, seconds: float = 300) -> None:
+    """Wait for something that a cluster will do by and by."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"waited {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+def steps(run: Path) -> int:
+    return max((line["step"] for line in read_metrics(run / "metrics.jsonl")), default=0)
+
+
+def weights(run: Path) -> bytes:
+    return max((run / "checkpoints").glob("step-*")).joinpath("model.safetensors").read_bytes()
+
+
+def jobs(lab: Lab, run: Path) -> list[dict[str, Any]]:
+    """What `attnlab jobs` says of a run."""
+    found = lab("jobs", "--json")
+    assert found.returncode == 0, found.stderr
+    return [job for job in json.loads(found.stdout) if Path(job["run"]).name == run.name]
