@@ -116,6 +116,44 @@ def classifiers(name: str) -> Iterator[str]:
         yield f"| {row['label']}{mark} | {row['learning_parameters']:,} | {rate} | {' | '.join(shown)} | {seconds} |"
 
 
+def beside_trainer() -> Iterator[str]:
+    """SST-2 in the lab and in transformers' Trainer, seed by seed."""
+    rows = _sst2()["beside_trainer"]
+    yield "| seed | dev, lab | dev, Trainer | difference | examples a second, lab | Trainer | ratio |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in rows:
+        accuracies = f"{row['lab']:.2%} | {row['trainer']:.2%} | {row['lab'] - row['trainer']:+.2%}"
+        speeds = f"{row['lab_rate']:.1f} | {row['trainer_rate']:.1f} | {row['lab_rate'] / row['trainer_rate']:.2f}"
+        yield f"| {row['seed']} | {accuracies} | {speeds} |"
+    lab, trainer = (Mean(tuple(row[side] for row in rows)) for side in ("lab", "trainer"))
+    gain = Mean(tuple(row["lab"] - row["trainer"] for row in rows))
+    yield f"| mean | {plus_minus(lab, '.2%')} | {plus_minus(trainer, '.2%')} | {signed(gain, '.2%')} | | | |"
+
+
+def tries() -> Iterator[str]:
+    yield "| what | dev accuracy after each epoch |"
+    yield "| --- | --- |"
+    for row in _sst2()["tries"]:
+        yield f"| {row['what']} | {', '.join(f'{value:.1%}' for value in row['dev'])} |"
+
+
+def sst2_recipe() -> Iterator[str]:
+    """The recipe, seed by seed: the weights that are best on dev are kept."""
+    yield "| seed | after each epoch | kept | minutes |"
+    yield "| --- | --- | --- | --- |"
+    rows = _sst2()["recipe"]
+    for row in rows:
+        epochs = ", ".join(f"{value:.2%}" for value in row["dev"])
+        yield f"| {row['seed']} | {epochs} | {max(row['dev']):.2%} | {row['minutes']:.0f} |"
+    last, kept = Mean(tuple(row["dev"][-1] for row in rows)), Mean(tuple(max(row["dev"]) for row in rows))
+    yield f"| mean | last: {plus_minus(last, '.2%')} | {plus_minus(kept, '.2%')} | |"
+
+
+def _sst2() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((DATA / "sst2.json").read_text(encoding="utf-8"))
+    return found
+
+
 def few_labels(name: str, measure: str) -> Iterator[str]:
     """Each way of training by the number of labels, and what it gains over the classifier alone, seed by seed."""
     found: dict[int, dict[str, dict[str, Any]]] = {}
@@ -142,6 +180,7 @@ TABLES = {
     ],
     "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
     "modern-shape.md": [lambda: quality("modern")],
+    "classification.md": [beside_trainer, tries, sst2_recipe],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
 

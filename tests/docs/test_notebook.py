@@ -11,7 +11,14 @@ from types import ModuleType
 import pytest
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "notebook"
-PAGES = ("attention-comparison.md", "positions.md", "modern-shape.md", "paraphrases.md", "birthplaces.md")
+PAGES = (
+    "attention-comparison.md",
+    "positions.md",
+    "modern-shape.md",
+    "paraphrases.md",
+    "birthplaces.md",
+    "classification.md",
+)
 
 
 def _tables() -> dict[str, list[Callable[[], Iterable[str]]]]:
