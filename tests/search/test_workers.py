@@ -49,7 +49,7 @@ def postgres() -> Iterator[str]:
             shutil.chown(folder, "postgres")
         port = random.Random().randint(20000, 60000)
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-        call("initdb", "-U", "lab", "-A", "trust", "-N", "--no-locale", "-E", "UTF8")
+        call("initdb", "-U", "lab", "-A", "trust", "-N", "--no-locale", "-E", "SQL_ASCII")
         call("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
         try:
             yield f"postgresql://lab@127.0.0.1:{port}/postgres"

@@ -47,7 +47,9 @@ def open_store(address: str, root: Path) -> BaseStorage:
         if address.startswith("sqlite:///"):
             return RDBStorage(address, engine_kwargs={"connect_args": {"timeout": WAIT}})
         url = address.replace("postgresql://", "postgresql+psycopg://", 1)
-        return RDBStorage(url, engine_kwargs={"pool_pre_ping": True, "connect_args": {"connect_timeout": WAIT}})
+        # The encoding: a database made with SQL_ASCII says of no text what it is in.
+        arguments = {"connect_timeout": WAIT, "client_encoding": "utf8"}
+        return RDBStorage(url, engine_kwargs={"pool_pre_ping": True, "connect_args": arguments})
 
 
 @contextmanager
