@@ -180,7 +180,7 @@ TABLES = {
     ],
     "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
     "modern-shape.md": [lambda: quality("modern")],
-    "classification.md": [beside_trainer, tries, sst2_recipe],
+    "classification.md": [beside_trainer, tries, sst2_recipe, lambda: classifiers("encoders-boolq")],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
 

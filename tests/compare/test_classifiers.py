@@ -187,8 +187,12 @@ def test_a_collapsed_seed_is_marked_in_table_bars_and_notes() -> None:
     labels = [cells[0] for cells in subject_of(results.config).table(results).rows]
     assert labels == ["a", "b ‡ 1 of 2 collapsed"]
     assert "b: 1 of 2 seeds collapsed (seed 1)" in " ".join(subject_of(results.config).notes(results))
-    bars = figures.bars(results.ordered, subject_of(results.config).measures).axes[0].patches
+    figure = figures.bars(results.ordered, subject_of(results.config).measures)
+    bars = figure.axes[0].patches
     assert [bool(bar.get_hatch()) for bar in bars] == [False, True, False, True]  # dev of both, then test of both
+    figure.canvas.draw()
+    legend, whole = figure.legends[0].get_window_extent(), figure.bbox
+    assert whole.x0 <= legend.x0 and legend.x1 <= whole.x1  # five entries, none cut off
 
 
 def test_the_best_for_the_money_is_the_cheapest_near_the_best_on_dev() -> None:

@@ -43,7 +43,7 @@ def bars(rows: Sequence[ClassifyRow], measures: Sequence[Measure]) -> Any:
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_formatter(PERCENT)
         axes.set(xlim=(0, 1.12), xticks=[n / 5 for n in range(6)], xlabel="accuracy")
-        figure.legend(handles=handles, loc="outside lower center", ncols=4)
+        figure.legend(handles=handles, loc="outside lower center", ncols=2)
         return figure
 
 
