@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from attnlab.runs import read_metrics
+from attnlab.runs import read_metrics, read_record, read_status
 
 Lab = Callable[..., subprocess.CompletedProcess[str]]
 Child = Callable[..., subprocess.Popen[str]]
@@ -53,6 +53,16 @@ def steps(run: Path) -> int:
 
 def weights(run: Path) -> bytes:
     return max((run / "checkpoints").glob("step-*")).joinpath("model.safetensors").read_bytes()
+
+
+def ends_after_a_warning(follower: subprocess.Popen[str], run: Path, job: str, slurm: dict[str, str]) -> None:
+    """Warned as before a time limit a slow run saves; put back in the queue, and slow no longer, it ends well."""
+    subprocess.run(["scancel", "--signal=USR2", job], env=slurm, check=True)
+    until(lambda: read_status(run)["state"] == "interrupted", "warned, it saves")
+    run.with_name("slowly").unlink()
+    out, _ = follower.communicate(timeout=300)
+    assert follower.returncode == 0, out
+    assert read_status(run)["state"] == "finished" and len(read_record(run)["resumed"]) == 2
 
 
 def jobs(lab: Lab, run: Path) -> list[dict[str, Any]]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.launch.cluster import PRETRAIN, SLOW, Child, Lab, jobs, steps, until, weights
+from tests.launch.cluster import PRETRAIN, SLOW, Child, Lab, ends_after_a_warning, jobs, steps, until, weights
 
 from attnlab.launch.records import exit_code, submissions_of
 from attnlab.launch.slurm import log_of
-from attnlab.runs import read_config, read_metrics, read_record, read_status
+from attnlab.runs import read_config, read_metrics, read_status
 
 NODES = ["--launch", "slurm", "--partition", "wide", "--nodes", "2", "--cpus", "1"]
 
@@ -87,14 +86,9 @@ def test_a_death_is_told_and_a_warning_changes_nothing(
         before = steps(run)
         until(lambda: steps(run) >= before + 2, "it goes on")
         [job] = submissions_of(run)[1].jobs
-        subprocess.run(["scancel", "--signal=USR2", job], env=slurm, check=True)
-        until(lambda: read_status(run)["state"] == "interrupted", "warned, it saves")
-        slowly.unlink()
-        out, _ = follower.communicate(timeout=300)
+        ends_after_a_warning(follower, run, job, slurm)
     finally:
         follower.kill()
-    assert follower.returncode == 0, out
-    assert len(read_record(run)["resumed"]) == 2 and read_status(run)["state"] == "finished"
     assert weights(run) == weights(whole)
     lines, expected = (list(read_metrics(each / "metrics.jsonl")) for each in (run, whole))
     assert [(line["step"], line["loss"]) for line in lines] == [(line["step"], line["loss"]) for line in expected]

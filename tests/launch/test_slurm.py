@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.launch.cluster import PRETRAIN, SLOW, Child, Lab, jobs, steps, until, weights
+from tests.launch.cluster import PRETRAIN, SLOW, Child, Lab, ends_after_a_warning, jobs, steps, until, weights
 from tests.tiny_models import tiny_model
 
 from attnlab.launch.records import exit_code, submissions_of
@@ -94,15 +94,9 @@ def test_preempted_and_out_of_time_it_ends_with_the_weights_of_an_uninterrupted_
         until(lambda: len(read_record(run).get("resumed", [])) == 1, "pre-empted, it is taken up again")
         before = steps(run)
         until(lambda: steps(run) >= before + 2, "it trains again")
-        subprocess.run(["scancel", "--signal=USR2", job], env=slurm, check=True)
-        until(lambda: read_status(run)["state"] == "interrupted", "warned, it saves")
-        slowly.unlink()
-        out, _ = follower.communicate(timeout=300)
+        ends_after_a_warning(follower, run, job, slurm)
     finally:
         follower.kill()
-    assert follower.returncode == 0, out
-    assert len(read_record(run)["resumed"]) == 2
-    assert read_status(run)["state"] == "finished"
     assert weights(run) == weights(tmp_path / "whole")
     lines = [(line["step"], line["split"]) for line in read_metrics(run / "metrics.jsonl")]
     assert lines == [(line["step"], line["split"]) for line in read_metrics(tmp_path / "whole" / "metrics.jsonl")]
