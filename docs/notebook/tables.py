@@ -181,7 +181,8 @@ TABLES = {
     "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
     "modern-shape.md": [lambda: quality("modern")],
     "classification.md": [
-        beside_trainer, tries, sst2_recipe, lambda: classifiers("encoders-boolq"), lambda: classifiers("tuning-yelp"),
+        beside_trainer, tries, sst2_recipe, lambda: classifiers("encoders-boolq"),
+        lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"),
     ],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
