@@ -15,8 +15,8 @@ from attnlab.search.space import axes_of, grid
 RECIPES = Path(__file__).parent.parent / "recipes"
 COMMANDS = {"birthplaces-pretrain": "pretrain", "knowledge-pretrain": "pretrain",
             "knowledge-finetune": "finetune", "knowledge-paraphrases": "compare",
-            "knowledge": "knowledge", "sentiment": "classify", "sst2": "classify", "compare": "compare",
-            "ablate": "compare", "few-labels": "compare", "sweep": "sweep"}  # fmt: skip
+            "knowledge": "knowledge", "sentiment": "classify", "sst2": "classify", "yelp": "classify",
+            "compare": "compare", "ablate": "compare", "few-labels": "compare", "sweep": "sweep"}  # fmt: skip
 
 
 def config_for(recipe: Path) -> type[Section]:

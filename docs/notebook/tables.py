@@ -182,7 +182,7 @@ TABLES = {
     "modern-shape.md": [lambda: quality("modern")],
     "classification.md": [
         beside_trainer, tries, sst2_recipe, lambda: classifiers("encoders-boolq"),
-        lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"),
+        lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"), lambda: classifiers("encoders-yelp"),
     ],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
