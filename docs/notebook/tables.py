@@ -183,6 +183,7 @@ TABLES = {
     "classification.md": [
         beside_trainer, tries, sst2_recipe, lambda: classifiers("encoders-boolq"),
         lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"), lambda: classifiers("encoders-yelp"),
+        lambda: classifiers("optimizers"),
     ],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
