@@ -14,7 +14,7 @@ from typing import Any
 from attnlab.compare.language.words import perplexity
 from attnlab.compare.words import signed
 from attnlab.report.numbers import plus_minus
-from attnlab.stats import Mean, paired_difference
+from attnlab.stats import Mean, Proportion, paired_difference
 
 DATA = Path(__file__).parent / "data"
 
@@ -172,6 +172,16 @@ def few_labels(name: str, measure: str) -> Iterator[str]:
         yield f"| {labels:,} | {seeds} | {' | '.join(means)} | {' | '.join(gains)} |"
 
 
+def all_labels() -> Iterator[str]:
+    """Single runs with every label of Yelp: dev after each epoch, and test with the epoch that is best on dev."""
+    yield "| model | seed | tokens | rate | dev after each epoch | test (95% over reviews) | minutes of training |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in json.loads((DATA / "yelp.json").read_text(encoding="utf-8"))["runs"]:
+        epochs = ", ".join(f"{value:.1%}" for value in row["dev"])
+        settings = f"{row['model']} | {row['seed']} | {row['tokens']} | {row['rate']:g}"
+        yield f"| {settings} | {epochs} | {Proportion(row['test_right'], row['test'])} | {row['minutes']:.0f} |"
+
+
 LONGER = {"positions-table-400": "a table of 400"}
 TABLES = {
     "attention-comparison.md": [
@@ -185,6 +195,7 @@ TABLES = {
         lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"), lambda: classifiers("encoders-yelp"),
         lambda: classifiers("optimizers"),
     ],
+    "few-labels.md": [all_labels],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
 

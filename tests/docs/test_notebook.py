@@ -18,6 +18,7 @@ PAGES = (
     "paraphrases.md",
     "birthplaces.md",
     "classification.md",
+    "few-labels.md",
 )
 
 
