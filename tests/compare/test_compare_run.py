@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from attnlab.compare import words
+from attnlab.compare import plan, words
 from attnlab.compare.config import CompareConfig
 from attnlab.compare.language.page import quality
 from attnlab.compare.language.words import leaks
 from attnlab.compare.results import Results, gather
 from attnlab.compare.run import resume_comparison, run_comparison, saved_comparison
 from attnlab.errors import RunFailed, UserError
+from attnlab.jobs.stages import run_stage
 from attnlab.runs import read_record, read_status
+from attnlab.training.stop import Interrupted
 
 Small = Callable[..., CompareConfig]
 
@@ -113,6 +117,28 @@ def test_more_seeds_can_be_added_and_nothing_is_run_twice(compared: Path) -> Non
     assert (compared / "cells" / "linear" / "seed-2" / "report.html").exists()
     kept = {path: before[path] for path in before if "broken" not in str(path)}
     assert len(kept) == 6 and all(path.read_bytes() == content for path, content in kept.items())
+
+
+def test_a_signal_before_the_steps_of_a_cell_stops_that_cell(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes while the second cell is made ready; that cell is saved after one step, not trained to its end."""
+    config, path, begun = small(compare={"attention": "linear,vanilla", "seeds": 1}), tmp_path / "stopped", []
+
+    def signalled(*args: Any) -> None:
+        begun.append(args)
+        if len(begun) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        run_stage(*args)
+
+    monkeypatch.setattr(plan, "run_stage", signalled)
+    with pytest.raises(Interrupted):
+        run_comparison(config, path)
+    states = {name: read_status(path / "cells" / name / "seed-0") for name in ("linear", "vanilla")}
+    assert [state["state"] for state in states.values()] == ["finished", "interrupted"]
+    assert len(list((path / "cells" / "vanilla" / "seed-0" / "checkpoints").glob("step-*1"))) == 1
+    resume_comparison(path, saved_comparison(path))
+    assert read_status(path)["state"] == "finished"
 
 
 def test_one_seed_gives_no_interval_and_no_order(small: Small, tmp_path: Path) -> None:

@@ -55,9 +55,15 @@ class StopRequest:
             raise Interrupted(self.received)
 
 
+_open: list[StopRequest] = []  # of this process, the innermost last
+
+
 @contextmanager
 def listening() -> Iterator[StopRequest]:
-    """Turn signals into a request while a run is on; only the main thread can."""
+    """Turn signals into a request while a run is on; only the main thread can.
+
+    A run within another (a cell of a comparison) takes over what the outer one was asked while this one was made ready.
+    """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
@@ -74,8 +80,12 @@ def listening() -> Iterator[StopRequest]:
             request.check()
 
     before = {number: signal.signal(number, handle) for number in SIGNALS}
+    if _open:
+        request.received = _open[-1].received
+    _open.append(request)
     try:
         yield request
     finally:
+        _open.pop()
         for number, handler in before.items():
             signal.signal(number, handler)
