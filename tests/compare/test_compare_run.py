@@ -139,6 +139,7 @@ def test_a_signal_before_the_steps_of_a_cell_stops_that_cell(
     assert len(list((path / "cells" / "vanilla" / "seed-0" / "checkpoints").glob("step-*1"))) == 1
     resume_comparison(path, saved_comparison(path))
     assert read_status(path)["state"] == "finished"
+    assert len(list(path.rglob("checkpoints/*"))) == 2 and not list(path.rglob("optimizer.safetensors"))
 
 
 def test_one_seed_gives_no_interval_and_no_order(small: Small, tmp_path: Path) -> None:

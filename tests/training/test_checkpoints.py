@@ -42,6 +42,20 @@ def test_the_best_is_kept_beside_the_last(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+@pytest.mark.parametrize("best", [True, False])
+def test_of_a_finished_run_one_set_of_weights_stays(tmp_path: Path, best: bool) -> None:
+    store = Checkpoints(tmp_path, keep=2)
+    for step in (1, 2):
+        store.save(step, tensors(step) | {"optimizer": tensors(0)["model"]}, {"step": step})
+    if best:
+        store.save_best(1, tensors(1)["model"], {"accuracy": 0.5})
+    for _ in range(2):  # a second time changes nothing
+        store.keep_weights()
+        (left,) = tmp_path.iterdir()
+        found = read_checkpoint(left)
+        assert set(found.tensors) == {"model"} and value_of(found) == (1.0 if best else 2.0)
+
+
 @pytest.mark.parametrize("file", ["model.safetensors", "state.json", "checksums.json"])
 @pytest.mark.parametrize("damage", ["cut", "flip", "remove", "empty"])
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(

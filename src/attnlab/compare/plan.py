@@ -16,7 +16,7 @@ from attnlab.compare.cells import Cell, job_config
 from attnlab.compare.subjects import subject_of
 from attnlab.errors import RunFailed
 from attnlab.jobs.several import reason_of
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.stages import keep_weights, run_stage
 from attnlab.machine.peak import within_free_memory
 from attnlab.runs import RunFolder, read_record
 from attnlab.training.stop import Interrupted
@@ -39,6 +39,7 @@ class Plan:
             config = job_config(self.config, cell, known)
             with within_free_memory():  # what does not fit is a row: it must not take the others with it
                 run_stage(self.config.compare.job, config, cell.path(self.folder.path), label, again)
+            keep_weights(cell.path(self.folder.path))
         except Interrupted:
             raise
         except Exception as failure:

@@ -13,6 +13,7 @@ from attnlab.jobs.kinds import config_of, run_kind
 from attnlab.processes.team import current
 from attnlab.runs import RunFolder, is_run, read_status
 from attnlab.training.callbacks import Callback
+from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.stop import Interrupted
 
 
@@ -31,6 +32,12 @@ def run_stage(
     begun = state is not None
     chosen = saved_config(path, config_of(kind)) if begun else config
     run_kind(kind, chosen, RunOptions(path, resume=begun, label=label, again=again, callbacks=callbacks))
+
+
+def keep_weights(path: Path) -> None:
+    """What a finished run would need to go on is let go: it never does, and of many runs it fills the disk."""
+    for folder in path.rglob("checkpoints"):
+        Checkpoints(folder).keep_weights()
 
 
 def _state_of(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from attnlab.errors import RunFailed
 from attnlab.jobs.kinds import KINDS, config_of
 from attnlab.jobs.measures import ranking
 from attnlab.jobs.several import reason_of, seed_key
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.stages import keep_weights, run_stage
 from attnlab.runs import read_record, series
 from attnlab.search.held_out import withheld
 from attnlab.search.queue import Claim, Queue, Unit
@@ -108,6 +108,7 @@ class Worker:
         watched = (watch,) if seed == unit.seeds[0] else ()
         again = f"attnlab sweep --run {self.root} --resume"
         run_stage(job, config, path, f"trial {unit.number}: {unit.label}, seed {seed}", again, watched)
+        keep_weights(path)
         value: Any = read_record(path).get("results", {}).get(self.measure.name)
         if value is None or not math.isfinite(value):
             raise RunFailed(f"{path} has no {self.measure.title} to choose by: does the job have dev data?")

@@ -84,6 +84,15 @@ class Checkpoints:
         found = self._named("best-")
         return read_checkpoint(found[-1]) if found else None
 
+    def keep_weights(self) -> None:
+        """Once the run is finished: keep the best weights, or the last if none were best, and nothing to go on with."""
+        last = None if self._named("best-") else self.newest()
+        if last is not None and set(last.tensors) != {"model"}:
+            self._write(last.path.name, {"model": last.tensors["model"]}, last.state)
+        for path in self._named("step-"):
+            if last is None or path != last.path:
+                shutil.rmtree(path)
+
     def _named(self, prefix: str) -> list[Path]:
         for old in self.folder.glob(".*.old"):  # killed between two renames: the old one is still good
             final = self.folder / old.name[1:-4]
