@@ -114,7 +114,10 @@ def along(results: Results, measures: Sequence[Measure], axis: str) -> Any:
             axes.set(xlabel=axis, title="" if len(lines) == 1 else shown[0].title)
             if all(measure.share for measure in shown):
                 axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-                axes.set_ylim(0, 1.02)
+        if all(measure.share for measure in measures):  # from nothing up to what is there, alike in all panels
+            top = max(axes.get_ylim()[1] for axes in drawn[0])
+            for axes in drawn[0]:
+                axes.set_ylim(0, min(1.02, top))
         handles, labels = drawn[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2)
         return figure
