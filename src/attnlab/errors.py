@@ -35,3 +35,9 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
     close = nearest(name, options)
     hint = f"did you mean {close!r}?" if close else f"choose from {', '.join(options)}."
     return f"unknown {kind} {name!r}: {hint}"
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of a library comes to, short enough for a sentence."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".:")[:160] if lines else type(error).__name__

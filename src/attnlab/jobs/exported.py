@@ -18,7 +18,7 @@ from attnlab.data.tasks.columns import Columns
 from attnlab.errors import UserError
 from attnlab.jobs.configs import ClassifyConfig
 from attnlab.jobs.trained import Trained, load_tuned, must_be_base
-from attnlab.pretrained.load import import_transformers, load_classifier, quietly
+from attnlab.pretrained.load import import_transformers, load_classifier, load_tokenizer, quietly
 from attnlab.training.checkpoints import load_weights
 
 ABOUT, WEIGHTS = "attnlab.json", "weights.safetensors"
@@ -62,8 +62,7 @@ def _load(
     transformers = import_transformers()
     with quietly():
         model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    return Logits(model), tokenizer, folder
+    return Logits(model), load_tokenizer(transformers, folder), folder
 
 
 class Logits(nn.Module):

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from attnlab.console import say
 from attnlab.data.wordpiece_files import read_json, read_tokenizer
-from attnlab.errors import UserError
+from attnlab.errors import UserError, first_line
 from attnlab.models.bert_config import SOFTMAX, BertConfig, read_config
 from attnlab.runs.files import write_bytes, write_text
 
@@ -146,14 +146,10 @@ def _read_weights(folder: Path) -> Weights:
         if old.is_file():
             return torch.load(old, map_location="cpu", weights_only=True)
     except (SafetensorError, RuntimeError, OSError, EOFError, ValueError) as error:
-        raise UserError(f"the weights in {folder} cannot be read ({_first_line(error)}): fetch them again.") from None
+        raise UserError(f"the weights in {folder} cannot be read ({first_line(error)}): fetch them again.") from None
     except Exception as error:  # pickle's own errors share no base class
-        raise UserError(f"{old} holds more than weights ({_first_line(error)}): it is not read.") from None
+        raise UserError(f"{old} holds more than weights ({first_line(error)}): it is not read.") from None
     raise UserError(f"{folder} has no weights: there must be a model.safetensors or a pytorch_model.bin in it.")
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0].rstrip(".")[:120] or type(error).__name__
 
 
 def _to_lab(file: Weights, prefix: str) -> tuple[Weights, dict[str, tuple[str, ...]]]:

@@ -12,7 +12,8 @@ from typing import Any
 from torch import nn
 
 from attnlab.data.wordpiece_files import read_json
-from attnlab.errors import UserError
+from attnlab.errors import UserError, first_line
+from attnlab.machine.peak import is_out_of_memory
 from attnlab.pretrained.classifier import Classifier, Head
 from attnlab.pretrained.families import Family, family_of
 from attnlab.pretrained.folder import model_type
@@ -43,9 +44,8 @@ def load_classifier(
     """The model with pretrained body and new head."""
     transformers = import_transformers()
     folder = model_folder(name)
-    with quietly():
-        config = load_config(transformers, folder)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, config=config, local_files_only=True)
+    config = load_config(transformers, folder)
+    tokenizer = load_tokenizer(transformers, folder, config)
     if tokenizer.pad_token is None:  # GPT-2: the end of a text fills up as well, since it is masked
         tokenizer.pad_token = tokenizer.eos_token
     notes: list[str] = []
@@ -53,6 +53,7 @@ def load_classifier(
         model: Classifier | LabelWords = _label_words(transformers, folder, config, tokenizer, classes, pooling)
     else:
         body, missing = _load_body(transformers, folder, config)
+        notes += _too_few(tokenizer, body, name)
         quicken(body)
         family = _chosen(folder, config, family_of(config.model_type), bool(missing), pooling, head)
         if family.pooling == "pooler" and missing:
@@ -69,19 +70,23 @@ def load_classifier(
 def load_config(transformers: Any, folder: Path) -> Any:
     """What transformers makes of config.json, of those too that do not say which family they are of."""
     said = read_json(folder / "config.json")
-    if "model_type" in said or model_type(said) is None:
-        return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-    return transformers.AutoConfig.for_model(model_type(said), **said)
+    with reading(folder, "config.json"):
+        if "model_type" in said or model_type(said) is None:
+            return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        return transformers.AutoConfig.for_model(model_type(said), **said)
+
+
+def load_tokenizer(transformers: Any, folder: Path, config: Any = None) -> Any:
+    """What transformers makes of the tokenizer's files."""
+    with reading(folder, "its tokenizer"):
+        return transformers.AutoTokenizer.from_pretrained(folder, config=config, local_files_only=True)
 
 
 def _load_body(transformers: Any, folder: Path, config: Any) -> tuple[nn.Module, list[str]]:
     """The encoder, and which of its weights the folder lacks: a pooler may, nothing else."""
     kind = transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
-    try:
-        with quietly():
-            body, report = kind.from_pretrained(folder, config=config, local_files_only=True, output_loading_info=True)
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise UserError(f"--model: {folder} cannot be loaded as an encoder ({_first_line(error)}).") from None
+    with reading(folder, "its encoder"):
+        body, report = kind.from_pretrained(folder, config=config, local_files_only=True, output_loading_info=True)
     missing = sorted(report["missing_keys"])
     if other := [name for name in missing if not name.startswith("pooler.")]:
         raise UserError(
@@ -89,6 +94,17 @@ def _load_body(transformers: Any, folder: Path, config: Any) -> tuple[nn.Module,
             f"{f' and {len(other) - 1} more' if len(other) > 1 else ''}: they are not those of its config.json."
         )
     return body, missing
+
+
+def _too_few(tokenizer: Any, body: Any, name: str) -> list[str]:
+    """Tables are filled up to round numbers; a tenth of rows without a token says more (a tokenizer with too many
+    tokens was refused before)."""
+    tokens, rows = len(tokenizer), body.get_input_embeddings().num_embeddings
+    if tokens > 0.9 * rows:
+        return []
+    return [
+        f"the tokenizer of {name} has {tokens:,} tokens, the weights have {rows:,}: are they from the same checkpoint?"
+    ]
 
 
 def _chosen(folder: Path, config: Any, own: Family, no_pooler: bool, pooling: str, head: str) -> Family:
@@ -123,7 +139,7 @@ def _label_words(
         raise UserError(f"--head words: {folder.name} is a {config.model_type} model and cannot say words: use T5.")
     if pooling != "auto":
         raise UserError("--pooling: a model that answers with words makes no vector of a text: leave it out.")
-    with quietly():
+    with reading(folder, "its weights"):
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True)
     words = [tokenizer(name)["input_ids"] for name in classes]
     if len({tuple(word) for word in words}) < len(words):
@@ -153,8 +169,18 @@ def import_transformers() -> Any:
     return transformers
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+@contextlib.contextmanager
+def reading(folder: Path, what: str) -> Iterator[None]:
+    """Whatever a library throws at a file that a person gave becomes one sentence."""
+    try:
+        with quietly():
+            yield
+    except Exception as error:  # those of tokenizers have no class of their own
+        if is_out_of_memory(error):
+            raise
+        raise UserError(
+            f"--model: {folder}: {what} cannot be loaded ({first_line(error)}): fetch the whole folder again."
+        ) from None
 
 
 @contextlib.contextmanager
