@@ -40,4 +40,4 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
 def first_line(error: BaseException) -> str:
     """What an error of a library comes to, short enough for a sentence."""
     lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".:")[:160] if lines else type(error).__name__
+    return lines[0].rstrip(" .:")[:160] if lines else type(error).__name__
