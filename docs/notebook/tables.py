@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from attnlab.compare.language.words import perplexity
@@ -154,22 +155,40 @@ def _sst2() -> dict[str, Any]:
     return found
 
 
-def few_labels(name: str, measure: str) -> Iterator[str]:
-    """Each way of training by the number of labels, and what it gains over the classifier alone, seed by seed."""
+def by_labels(name: str) -> dict[int, dict[str, dict[str, Any]]]:
+    """The rows of a comparison by the number of labels, then by the way of training."""
     found: dict[int, dict[str, dict[str, Any]]] = {}
     for row in variants(name):
         arm = row["label"].partition(" + ")[0]
         found.setdefault(int(row["settings"]["data.examples"]), {})[arm] = row
-    arms = list(next(iter(found.values())))
-    alone, others = arms[0], arms[1:]
+    return dict(sorted(found.items()))
+
+
+def few_labels(name: str, measure: str) -> Iterator[str]:
+    """Each way of training by the number of labels, and what it gains over the classifier alone, seed by seed."""
+    found = by_labels(name)
+    alone, *others = arms = list(found[min(found)])
     yield f"| labels | seeds | {' | '.join(arms)} | {' | '.join(f'{arm} − {alone}' for arm in others)} |"
     yield "| --- |" + " --- |" * (1 + len(arms) + len(others))
-    for labels, rows in sorted(found.items()):
-        seeds = len(rows[alone][measure]["by_seed"])
-        means = [plus_minus(mean(rows[arm], measure), ".1%") for arm in arms]
-        gains = [signed(paired_difference(rows[arm][measure]["by_seed"], rows[alone][measure]["by_seed"]), ".1%")
-                 for arm in others]  # fmt: skip
-        yield f"| {labels:,} | {seeds} | {' | '.join(means)} | {' | '.join(gains)} |"
+    scores = {arm: {(labels, seed): score for labels, rows in found.items()
+                    for seed, score in rows[arm][measure]["by_seed"].items()} for arm in arms}  # fmt: skip
+    for labels in [*found, None]:
+        of = {arm: {key: score for key, score in scores[arm].items() if labels in (key[0], None)} for arm in arms}
+        means = [plus_minus(Mean(tuple(of[arm].values())), ".1%") if labels else "" for arm in arms]
+        gains = [signed(paired_difference(of[arm], of[alone]), ".1%") for arm in others]
+        yield f"| {f'{labels:,}' if labels else 'together'} | {len(of[alone])} | {' | '.join([*means, *gains])} |"
+
+
+def few_labels_cost(*names: str) -> Iterator[str]:
+    """How long one seed takes: the median, since some shared their core with other work."""
+    arms = list(next(iter(by_labels(names[0]).values())))
+    yield f"| model | labels | {' | '.join(f'{arm}, minutes' for arm in arms)} |"
+    yield "| --- | --- |" + " --- |" * len(arms)
+    for name in names:
+        for labels, rows in by_labels(name).items():
+            minutes = [median(rows[arm]["seconds"]["by_seed"].values()) / 60 for arm in arms]
+            model = name.removeprefix("few-labels-")
+            yield f"| {model} | {labels:,} | {' | '.join(f'{value:.1f}' for value in minutes)} |"
 
 
 def all_labels() -> Iterator[str]:

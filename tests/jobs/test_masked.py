@@ -112,7 +112,9 @@ def test_a_bert_from_a_folder_goes_on_with_its_own_shape(tmp_path: Path, corpus:
         config(corpus, masking={"start": str(run)}, model={"context": 8}), tmp_path / "again"
     )  # a run will do
     assert read_config(again)["masking"]["start"] == str(run / "model")
-    assert read_record(again)["data"]["rows"] > read_record(run)["data"]["rows"]
+    told, known = read_record(run)["data"], read_record(again)["data"]
+    assert known["rows"] > told["rows"]
+    assert "built anew: head of masked words" in told["start_weights"] and "start_weights" not in known
 
 
 def test_stopped_and_resumed_it_ends_with_the_same_weights(

@@ -107,6 +107,8 @@ class MaskedPretraining:
             raise UserError(f"--context {section.context} is more than the {has.context} positions of {folder}.")
         config.masking.start = str(folder)
         facts |= {"start": str(folder), "start_sha256": fingerprint(folder)}
+        if model.loaded is not None and (told := model.loaded.sentence()):
+            facts["start_weights"] = told  # a head built anew has much to learn: said once, and kept
         return model, tokenizer
 
     def _changes(self) -> dict[str, Any]:
