@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -156,12 +157,11 @@ def _sst2() -> dict[str, Any]:
 
 
 def by_labels(name: str) -> dict[int, dict[str, dict[str, Any]]]:
-    """The rows of a comparison by the number of labels, then by the way of training."""
-    found: dict[int, dict[str, dict[str, Any]]] = {}
-    for row in variants(name):
-        arm = row["label"].partition(" + ")[0]
-        found.setdefault(int(row["settings"]["data.examples"]), {})[arm] = row
-    return dict(sorted(found.items()))
+    """The rows of a comparison by the number of labels, then by the way of training, both in the recipe's order."""
+    rows = {row["label"]: row for row in variants(name)}
+    told = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["config"]["compare"]
+    return {labels: {arm: rows[f"{arm} + examples={labels}"] for arm in told["arms"]}
+            for labels in told["vary"]["data.examples"]}  # fmt: skip
 
 
 def few_labels(name: str, measure: str) -> Iterator[str]:
@@ -201,6 +201,7 @@ def all_labels() -> Iterator[str]:
         yield f"| {settings} | {epochs} | {Proportion(row['test_right'], row['test'])} | {row['minutes']:.0f} |"
 
 
+FEW = ("few-labels-minilm", "few-labels-tinybert-4l-312d")
 LONGER = {"positions-table-400": "a table of 400"}
 TABLES = {
     "attention-comparison.md": [
@@ -214,7 +215,11 @@ TABLES = {
         lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"), lambda: classifiers("encoders-yelp"),
         lambda: classifiers("optimizers"),
     ],
-    "few-labels.md": [all_labels],
+    "few-labels.md": [
+        all_labels,
+        *(partial(few_labels, name, measure) for name in FEW for measure in ("dev_accuracy", "test_accuracy")),
+        lambda: few_labels_cost(*FEW),
+    ],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
 }  # fmt: skip
 
