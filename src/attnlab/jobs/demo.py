@@ -73,6 +73,7 @@ def run_demo(root: Path, seed: int) -> Path:
     """
     from attnlab.report.demo_page import write_demo_page
 
+    again = f"attnlab demo --out {root} --resume"
     for stage in STAGES:
-        run_stage(stage.kind, stage.config(root, seed), root / stage.name, stage.label)
+        run_stage(stage.kind, stage.config(root, seed), root / stage.name, stage.label, again)
     return write_demo_page(root)
