@@ -7,6 +7,8 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from attnlab.errors import first_line
+
 
 def compiled(model: nn.Module) -> nn.Module:
     """The model with the same parameters, compiled at its first call for batches of any size and length."""
@@ -22,11 +24,5 @@ def why_not(device: str) -> str:
     try:
         torch.compile(anything, dynamic=True)(torch.ones(4, device=device))
     except Exception as error:  # whatever is thrown by the compilers below
-        return reason_of(error)
+        return first_line(error)
     return ""
-
-
-def reason_of(error: Exception) -> str:
-    """The first line of what a compiler said."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".:") if lines else type(error).__name__

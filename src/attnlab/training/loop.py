@@ -23,13 +23,13 @@ from torch import nn
 from attnlab.config import TrainingSection
 from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
-from attnlab.errors import RunFailed
+from attnlab.errors import RunFailed, first_line
 from attnlab.objectives import Objective
 from attnlab.processes.sharding import cut_up, in_one_piece, put_together
 from attnlab.processes.team import ALONE, Processes
 from attnlab.training.callbacks import Callback, Outlook, StepReport
 from attnlab.training.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
-from attnlab.training.compiling import compiled, reason_of
+from attnlab.training.compiling import compiled
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import (
     TrainState,
@@ -151,7 +151,7 @@ class Trainer:
                 self.accelerator.backward(self.stepping(first, [1.0] * len(self.losses.weights(first))))
             except Exception as error:  # whatever is thrown by the compilers below
                 raise RunFailed(
-                    f"torch.compile does not work for this model here ({reason_of(error)}): use --compile off."
+                    f"torch.compile does not work for this model here ({first_line(error)}): use --compile off."
                 ) from error
         self.optimizer.zero_grad()
 
