@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types check clean
+.PHONY: demo test test-all lint layers types check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -16,10 +16,13 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
+
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-check: lint types test
+check: lint layers types test
 
 # A stamp file per set of extras: installed again only when the requirements change.
 $(VENV)/.demo $(VENV)/.dev: $(VENV)/.%: pyproject.toml constraints.txt | $(BIN)/python

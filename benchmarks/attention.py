@@ -27,8 +27,8 @@ from attention_report import draw, exponents, tables
 from torch import Tensor
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer, find_variant
-from attnlab.errors import UserError
-from attnlab.machine import facts
+from attnlab.base.errors import UserError
+from attnlab.base.machine import facts
 from attnlab.training.memory import measured
 
 

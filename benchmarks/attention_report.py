@@ -10,7 +10,7 @@ from typing import Any
 from attention_cells import Cell
 from PIL import Image
 
-from attnlab.attention.cost import exponent
+from attnlab.attention.audit.cost import exponent
 from attnlab.report.figures import COLOURS, STYLE, plt
 
 FITTED = 4
@@ -63,8 +63,18 @@ def _rows(cells: Sequence[Cell]) -> Rows:
 
 
 def _longest(rows: Rows, powers: dict[str, dict[str, Any]]) -> str:
-    head = ["", "forward ms", "backward ms", "× torch-fused", "× gpt2-sdpa", "MB",
-            "time", "promised", "memory", "promised"]  # fmt: skip
+    head = [
+        "",
+        "forward ms",
+        "backward ms",
+        "× torch-fused",
+        "× gpt2-sdpa",
+        "MB",
+        "time",
+        "promised",
+        "memory",
+        "promised",
+    ]
     body = []
     for name, row in rows.items():
         cell, power = row[-1], powers[name]
@@ -107,8 +117,11 @@ def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 def _verdict(cells: Sequence[Cell]) -> str:
     """The largest power among those that promise to be linear."""
-    linear = {name: power["time"] for name, power in exponents(cells).items()
-              if power["time_promised"] == 1 and power["time"] is not None}  # fmt: skip
+    linear = {
+        name: power["time"]
+        for name, power in exponents(cells).items()
+        if power["time_promised"] == 1 and power["time"] is not None
+    }
     if not linear:
         return ""
     worst = max(linear, key=lambda name: linear[name])

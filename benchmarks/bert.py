@@ -29,16 +29,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlab.console import Verbosity, set_verbosity
-from attnlab.data.batching import BatchPlan
-from attnlab.data.joint import LabelledExamples
-from attnlab.data.masking import MaskedExamples, Masking
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.wordpiece import WordPiece
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_heads import BertForCLSMLM, BertForSequenceClassification
-from attnlab.objectives import IGNORE
-from attnlab.pretrained.source import model_folder
+from attnlab.base.console import Verbosity, set_verbosity
+from attnlab.data.batching import IGNORE, BatchPlan
+from attnlab.data.encoded import LabelledExamples
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.text.masking import MaskedExamples, Masking
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.heads import BertForCLSMLM, BertForSequenceClassification
+from attnlab.models.bert.model import BertModel
+from attnlab.models.pretrained.source import model_folder
 
 Inputs = list[dict[str, Tensor]]
 Side = Callable[[], None]

@@ -32,23 +32,23 @@ from typing import Any
 
 import torch
 
+from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.config import check
-from attnlab.console import Verbosity, set_verbosity
+from attnlab.config.classify import ClassifyConfig
+from attnlab.data.encoded import encode
 from attnlab.data.tasks.labelled import Example, Labelled
-from attnlab.data.texts import encode
-from attnlab.jobs.classify import ClassifyJob, encode_splits, load_tuned
-from attnlab.jobs.configs import ClassifyConfig
-from attnlab.jobs.export import export
-from attnlab.jobs.job import Parts, RunOptions, run_job
-from attnlab.jobs.labelled_data import read_texts, wanted
-from attnlab.jobs.trained import load_trained
-from attnlab.objectives import Classification
-from attnlab.pretrained.load import import_transformers, quietly
-from attnlab.pretrained.predicting import predict
-from attnlab.pretrained.source import model_folder
-from attnlab.scoring import Scores
-from attnlab.stats import Mean
+from attnlab.jobs.classify.export import export
+from attnlab.jobs.classify.job import ClassifyJob, encode_splits, load_tuned
+from attnlab.jobs.classify.texts import read_texts, wanted
+from attnlab.jobs.engine import Parts, RunOptions, run_job
+from attnlab.models.pretrained.load import import_transformers, quietly
+from attnlab.models.pretrained.predicting import predict
+from attnlab.models.pretrained.source import model_folder
+from attnlab.models.pretrained.tuned import load_trained
+from attnlab.stats.intervals import Mean
+from attnlab.stats.scores import Scores
 from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.objectives import Classification
 from attnlab.training.snapshot import TrainState
 
 WARM_UP = 2  # batches, before the first round
@@ -88,16 +88,19 @@ class Bench:
 
     def config(self, seed: int, epochs: int, method: str = "full", examples: int | None = None) -> ClassifyConfig:
         args = self.args
-        config: ClassifyConfig = check(ClassifyConfig, {
-            "data": {"task": args.task, "max_tokens": args.max_tokens, "examples": examples, "hold_out": False},
-            "model": {"name": args.model},
-            "tuning": {"method": method},
-            "optimizer": {"lr": args.lr, "weight_decay": 0.01, "beta2": 0.999},
-            "batch": {"size": args.batch_size},
-            "training": {"epochs": epochs, "seed": seed, "evaluate_every": f"{epochs} epochs", "save_every": "0"},
-            "watch": {"train_sample": 0},
-            "machine": {"device": "cpu", "precision": "fp32", "threads": args.threads},
-        })  # fmt: skip
+        config: ClassifyConfig = check(
+            ClassifyConfig,
+            {
+                "data": {"task": args.task, "max_tokens": args.max_tokens, "examples": examples, "hold_out": False},
+                "model": {"name": args.model},
+                "tuning": {"method": method},
+                "optimizer": {"lr": args.lr, "weight_decay": 0.01, "beta2": 0.999},
+                "batch": {"size": args.batch_size},
+                "training": {"epochs": epochs, "seed": seed, "evaluate_every": f"{epochs} epochs", "save_every": "0"},
+                "watch": {"train_sample": 0},
+                "machine": {"device": "cpu", "precision": "fp32", "threads": args.threads},
+            },
+        )
         return config
 
     def texts(self, config: ClassifyConfig) -> Labelled:
@@ -130,15 +133,25 @@ class Bench:
         clock = Clock()
         with tempfile.TemporaryDirectory() as out, quietly():
             settings = transformers.TrainingArguments(
-                out, per_device_train_batch_size=config.batch.size, per_device_eval_batch_size=64,
-                num_train_epochs=config.training.epochs, learning_rate=config.optimizer.lr,
-                seed=config.training.seed, save_strategy="no", logging_strategy="no", report_to=[], use_cpu=True,
+                out,
+                per_device_train_batch_size=config.batch.size,
+                per_device_eval_batch_size=64,
+                num_train_epochs=config.training.epochs,
+                learning_rate=config.optimizer.lr,
+                seed=config.training.seed,
+                save_strategy="no",
+                logging_strategy="no",
+                report_to=[],
+                use_cpu=True,
                 disable_tqdm=True,
-            )  # fmt: skip
+            )
             trainer = transformers.Trainer(
-                model, settings, train_dataset=rows(data.splits["train"], tokenizer, config.data.max_tokens),
-                data_collator=transformers.DataCollatorWithPadding(tokenizer), callbacks=[clock],
-            )  # fmt: skip
+                model,
+                settings,
+                train_dataset=rows(data.splits["train"], tokenizer, config.data.max_tokens),
+                data_collator=transformers.DataCollatorWithPadding(tokenizer),
+                callbacks=[clock],
+            )
             trainer.remove_callback(transformers.PrinterCallback)
             trainer.train()
             accuracy = float("nan")
@@ -162,8 +175,11 @@ class Bench:
         for seed in range(args.first_seed, args.first_seed + args.seeds):
             ours, theirs = self.round(self.config(seed, args.epochs, examples=args.examples), True, seed)
             rounds.append((ours, theirs))
-            print(f"  seed {seed}: dev accuracy {ours.accuracy:.4f} (lab), {theirs.accuracy:.4f} (Trainer); examples a "
-                  f"second {ours.rate:.1f}, {theirs.rate:.1f}", flush=True)  # fmt: skip
+            print(
+                f"  seed {seed}: dev accuracy {ours.accuracy:.4f} (lab), {theirs.accuracy:.4f} (Trainer); examples a "
+                f"second {ours.rate:.1f}, {theirs.rate:.1f}",
+                flush=True,
+            )
         found: dict[str, Any] = {"epochs": args.epochs, **rates(rounds)}
         for n, side in enumerate(("lab", "trainer")):
             found[f"{side}_dev_accuracies"] = [pair[n].accuracy for pair in rounds]
@@ -272,8 +288,10 @@ def rows(examples: list[Example], tokenizer: Any, longest: int) -> list[dict[str
 
 def rates(rounds: list[tuple[Measured, Measured]]) -> dict[str, float]:
     ours, theirs = ([pair[n].rate for pair in rounds] for n in (0, 1))
-    found = {"lab_examples_per_second": statistics.median(ours),
-             "trainer_examples_per_second": statistics.median(theirs)}  # fmt: skip
+    found = {
+        "lab_examples_per_second": statistics.median(ours),
+        "trainer_examples_per_second": statistics.median(theirs),
+    }
     return found | spread("ratio", [a / b for a, b in zip(ours, theirs, strict=True)])
 
 

@@ -25,18 +25,17 @@ from pathlib import Path
 
 import torch
 
-from attnlab.answers.asking import LONGEST_ANSWER, answer, prompt_of
+from attnlab.base.machine import facts
+from attnlab.base.randomness import seed_everything
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.pairs import Pair, read_pairs
-from attnlab.data.questions import QuestionExamples
+from attnlab.data.questions import Pair, QuestionExamples, read_pairs
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.data.world import World, WorldSpec
-from attnlab.jobs.knowledge import load_gpt
-from attnlab.machine import facts
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import World, WorldSpec
+from attnlab.models.asking import LONGEST_ANSWER, answer, prompt_of
 from attnlab.models.gpt import GPT, preset
-from attnlab.objectives import NextToken
-from attnlab.training.snapshot import seed_everything
+from attnlab.models.loading import load_gpt
+from attnlab.training.objectives import NextToken
 
 
 def pairs_at_hand() -> tuple[list[Pair], list[Pair], str]:
@@ -95,10 +94,17 @@ def compare(
         same.append(sum(a == b for a, b in zip(together, apart, strict=True)))
     ratios = [b / a for a, b in zip(fast, slow, strict=True)]
     characters = sum(map(len, together)) / len(questions)
-    return {"parameters": model.parameter_count(), "questions": len(questions), "same_predictions": min(same),
-            "mean_answer_characters": characters, "batched_seconds": statistics.median(fast),
-            "one_at_a_time_seconds": statistics.median(slow), "ratio": statistics.median(ratios),
-            "ratio_low": min(ratios), "ratio_high": max(ratios)}  # fmt: skip
+    return {
+        "parameters": model.parameter_count(),
+        "questions": len(questions),
+        "same_predictions": min(same),
+        "mean_answer_characters": characters,
+        "batched_seconds": statistics.median(fast),
+        "one_at_a_time_seconds": statistics.median(slow),
+        "ratio": statistics.median(ratios),
+        "ratio_low": min(ratios),
+        "ratio_high": max(ratios),
+    }
 
 
 def main() -> None:

@@ -25,24 +25,25 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attnlab.base.machine import facts
+from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
-from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.corruption import CorpusExamples
-from attnlab.data.sentiment import load_sentiment
+from attnlab.data.batching import IGNORE, Batches, BatchPlan
+from attnlab.data.encoded import text_examples
 from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.tasks.labelled import Example
-from attnlab.data.texts import text_examples
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.data.world import World, WorldSpec
-from attnlab.machine import facts
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, preset
-from attnlab.objectives import IGNORE, Classification, NextToken
 from attnlab.training.callbacks import Callback, MetricsFile, StepReport
 from attnlab.training.loop import Trainer
+from attnlab.training.objectives import Classification, NextToken
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator
-from attnlab.training.snapshot import TrainState, seed_everything
+from attnlab.training.snapshot import TrainState
 
 OPTIMIZER = OptimizerSection(name="adamw", lr=1e-3)
 
@@ -71,9 +72,15 @@ def lab_loop(model: nn.Module, batches: Batches, steps: int, folder: Path, threa
     clock = Clock()
     accelerator = make_accelerator(MachineSection(device="cpu", precision="fp32", threads=threads))
     trainer = Trainer(
-        model, NextToken(), batches, make_optimizer(model, OPTIMIZER), Schedule(ScheduleSection(), steps),
-        TrainingSection(steps=steps), accelerator, callbacks=[MetricsFile(folder / "metrics.jsonl", 10), clock],
-    )  # fmt: skip
+        model,
+        NextToken(),
+        batches,
+        make_optimizer(model, OPTIMIZER),
+        Schedule(ScheduleSection(), steps),
+        TrainingSection(steps=steps),
+        accelerator,
+        callbacks=[MetricsFile(folder / "metrics.jsonl", 10), clock],
+    )
     trainer.fit()
     return clock.times
 
@@ -109,9 +116,14 @@ def compare_loops(repeats: int, steps: int, size: int, width: int, threads: int)
             bare.append(seconds_a_step(bare_loop(model, batches, steps)))
             lab.append(seconds_a_step(lab_loop(model, batches, steps, Path(folder), threads)))
     ratios = [b / a for a, b in zip(lab, bare, strict=True)]
-    return {"parameters": model.parameter_count(), "bare_examples_per_second": size / statistics.median(bare),
-            "lab_examples_per_second": size / statistics.median(lab), "ratio": statistics.median(ratios),
-            "ratio_low": min(ratios), "ratio_high": max(ratios)}  # fmt: skip
+    return {
+        "parameters": model.parameter_count(),
+        "bare_examples_per_second": size / statistics.median(bare),
+        "lab_examples_per_second": size / statistics.median(lab),
+        "ratio": statistics.median(ratios),
+        "ratio_low": min(ratios),
+        "ratio_high": max(ratios),
+    }
 
 
 def sentences(limit: int) -> tuple[list[str], str]:
@@ -139,7 +151,7 @@ def useful_rate(model: nn.Module, batches: Batches) -> tuple[float, float]:
 
 
 def compare_batching(repeats: int, limit: int, size: int) -> dict[str, float | str]:
-    from attnlab.pretrained.load import load_classifier
+    from attnlab.models.pretrained.load import load_classifier
 
     seed_everything(0)
     texts, source = sentences(limit)
@@ -154,10 +166,17 @@ def compare_batching(repeats: int, limit: int, size: int) -> dict[str, float | s
             rate, padding[name] = useful_rate(model.train(), batches)
             rates[name].append(rate)
     ratios = [b / a for a, b in zip(rates["random"], rates["by length"], strict=True)]
-    return {"source": source, "sentences": len(texts), "random_tokens_per_second": statistics.median(rates["random"]),
-            "by_length_tokens_per_second": statistics.median(rates["by length"]),
-            "random_padding": padding["random"], "by_length_padding": padding["by length"],
-            "ratio": statistics.median(ratios), "ratio_low": min(ratios), "ratio_high": max(ratios)}  # fmt: skip
+    return {
+        "source": source,
+        "sentences": len(texts),
+        "random_tokens_per_second": statistics.median(rates["random"]),
+        "by_length_tokens_per_second": statistics.median(rates["by length"]),
+        "random_padding": padding["random"],
+        "by_length_padding": padding["by length"],
+        "ratio": statistics.median(ratios),
+        "ratio_low": min(ratios),
+        "ratio_high": max(ratios),
+    }
 
 
 def show(title: str, values: dict[str, float | str] | dict[str, float]) -> None:
@@ -182,8 +201,10 @@ def main() -> None:
         "loop": lambda: compare_loops(args.repeats, args.steps, args.batch_size, args.width, args.threads),
         "batching": lambda: compare_batching(max(1, args.repeats // 2), args.sentences, args.batch_size),
     }
-    titles = {"loop": "the lab's loop beside a bare PyTorch loop",
-              "batching": "batches by length beside random batches, MiniLM-L6"}  # fmt: skip
+    titles = {
+        "loop": "the lab's loop beside a bare PyTorch loop",
+        "batching": "batches by length beside random batches, MiniLM-L6",
+    }
     found = {}
     for name, measure in parts.items():
         if args.only in (None, name):

@@ -29,16 +29,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attnlab.base.machine import facts
 from attnlab.config import OptimizerSection
-from attnlab.data.batching import Batch, Batches, BatchPlan
-from attnlab.data.corruption import CorpusExamples
-from attnlab.data.lines import read_text
+from attnlab.data.batching import IGNORE, Batch, Batches, BatchPlan
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.data.world import World, WorldSpec
-from attnlab.machine import facts
+from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.text.lines import read_text
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, GPTShape, preset
-from attnlab.objectives import IGNORE, NextToken
+from attnlab.training.objectives import NextToken
 from attnlab.training.optimizers import make_optimizer
 
 LAB, PEER, MODERN, BY_LENGTH = "lab vanilla", "transformers gpt2", "lab modern", "lab vanilla, by length"
@@ -115,8 +115,9 @@ def batches_of(texts: Sequence[str], context: int, size: int, count: int) -> tup
 def filled(batch: Batch, context: int, pad: int) -> Batch:
     """Padded to the context, as the course's data set does."""
     values = {"tokens": pad, "targets": IGNORE, "padding": False, "wanted": False}
-    inputs = {name: F.pad(tensor, (0, context - tensor.shape[1]), value=values[name])
-              for name, tensor in batch.inputs.items()}  # fmt: skip
+    inputs = {
+        name: F.pad(tensor, (0, context - tensor.shape[1]), value=values[name]) for name, tensor in batch.inputs.items()
+    }
     return replace(batch, inputs=inputs, positions=inputs["tokens"].numel())
 
 
@@ -134,10 +135,18 @@ def peer_side(shape: GPTShape, batches: Sequence[Batch]) -> Side:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     config = GPT2Config(
-        vocab_size=shape.vocabulary, n_positions=shape.context, n_embd=shape.width, n_layer=shape.layers,
-        n_head=shape.heads, resid_pdrop=shape.dropout, embd_pdrop=shape.dropout, attn_pdrop=shape.dropout,
-        bos_token_id=None, eos_token_id=None, use_cache=False,
-    )  # fmt: skip
+        vocab_size=shape.vocabulary,
+        n_positions=shape.context,
+        n_embd=shape.width,
+        n_layer=shape.layers,
+        n_head=shape.heads,
+        resid_pdrop=shape.dropout,
+        embd_pdrop=shape.dropout,
+        attn_pdrop=shape.dropout,
+        bos_token_id=None,
+        eos_token_id=None,
+        use_cache=False,
+    )
     torch.manual_seed(0)
     model: Any = GPT2LMHeadModel(config).train()
 
@@ -209,17 +218,23 @@ def results(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict
     named = {side.name: side for side in sides}
     pairs = [(LAB, PEER), (MODERN, PEER), (BY_LENGTH, LAB), (BY_LENGTH, PEER), (COMPILED, LAB)]
     ratios = [
-        {"of": a, "to": b, **{clock: spread(named[b].useful_seconds(clock), named[a].useful_seconds(clock))
-                              for clock in CLOCKS}}
-        for a, b in pairs if a in named and b in named
-    ]  # fmt: skip
+        {
+            "of": a,
+            "to": b,
+            **{clock: spread(named[b].useful_seconds(clock), named[a].useful_seconds(clock)) for clock in CLOCKS},
+        }
+        for a, b in pairs
+        if a in named and b in named
+    ]
     return {"peak_gflops": best["wall"] / 1e9, "mflop_per_position": flops / 1e6, "sides": rows, "ratios": ratios}
 
 
 def tables(found: dict[str, Any]) -> str:
     """Two tables in Markdown."""
-    lines = ["| | useful tokens a second | positions a second | padding | GFLOP/s | share of peak | by CPU time |",
-             "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    lines = [
+        "| | useful tokens a second | positions a second | padding | GFLOP/s | share of peak | by CPU time |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     lines += [
         f"| {row['side']} | {row['useful_per_second']:,.0f} | {row['positions_per_second']:,.0f} | "
         f"{row['padding']:.1%} | {row['gflops']:.1f} | "
@@ -228,12 +243,13 @@ def tables(found: dict[str, Any]) -> str:
     ]
     lines += ["", "| useful tokens a second | by the clock | by CPU time |", "| --- | ---: | ---: |"]
     lines += [
-        f"| {row['of']} / {row['to']} | " + " | ".join(
-            f"{row[clock]['ratio']:.2f} ({row[clock]['low']:.2f} to {row[clock]['high']:.2f})"
-            for clock in CLOCKS
-        ) + " |"
+        f"| {row['of']} / {row['to']} | "
+        + " | ".join(
+            f"{row[clock]['ratio']:.2f} ({row[clock]['low']:.2f} to {row[clock]['high']:.2f})" for clock in CLOCKS
+        )
+        + " |"
         for row in found["ratios"]
-    ]  # fmt: skip
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -271,12 +287,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sides.append(lab_side(COMPILED, vanilla, padded, compiled=True))
     best = measure(sides, args.rounds, args.steps, (128,) if args.quick else (1024, 1536, 2048))
     found = {
-        "source": source, "vocabulary": vocabulary, "batch": args.batch_size, "rounds": args.rounds,
-        "steps_a_round": args.steps, "threads": args.threads, "cpu": facts.cpu_name(), "versions": facts.versions(),
-        "what": {side.name: WHAT[side.name] for side in sides}, **results(sides, best, operations(vanilla)),
-    }  # fmt: skip
-    print(f"{source}, {vocabulary} characters, batches of {args.batch_size}, {args.threads} threads; "
-          f"peak {found['peak_gflops']:.0f} GFLOP/s, {found['mflop_per_position']:.1f} MFLOP a position\n")  # fmt: skip
+        "source": source,
+        "vocabulary": vocabulary,
+        "batch": args.batch_size,
+        "rounds": args.rounds,
+        "steps_a_round": args.steps,
+        "threads": args.threads,
+        "cpu": facts.cpu_name(),
+        "versions": facts.versions(),
+        "what": {side.name: WHAT[side.name] for side in sides},
+        **results(sides, best, operations(vanilla)),
+    }
+    print(
+        f"{source}, {vocabulary} characters, batches of {args.batch_size}, {args.threads} threads; "
+        f"peak {found['peak_gflops']:.0f} GFLOP/s, {found['mflop_per_position']:.1f} MFLOP a position\n"
+    )
     print(tables(found))
     for side in sides:
         print(f"{side.name}: {WHAT[side.name]}")

@@ -15,13 +15,13 @@ import time
 import torch
 import torch.distributed as dist
 
-from attnlab import console
+from attnlab.base import console
 from attnlab.data.batching import Batch
+from attnlab.distributed.rank import find_place
+from attnlab.distributed.team import Processes, joined
+from attnlab.launch.processes import run_several
 from attnlab.models.gpt import GPT, preset
-from attnlab.objectives import NextToken
-from attnlab.processes.launcher import run_several
-from attnlab.processes.place import find_place
-from attnlab.processes.team import Processes, joined
+from attnlab.training.objectives import NextToken
 from attnlab.training.scaling import FP32, on_the_wire
 from attnlab.training.step_loss import StepLoss
 

@@ -18,8 +18,12 @@ SIZES = (
     Size("1.3 B", 50_257, 24, 2048, 2048),
     Size("6.7 B", 50_257, 32, 4096, 2048),
 )
-DEVICES = (Device("16 GB (T4)", 16, 65e12), Device("24 GB (RTX 4090)", 24, 165e12),
-           Device("40 GB (A100)", 40, 312e12), Device("80 GB (A100)", 80, 312e12))  # fmt: skip
+DEVICES = (
+    Device("16 GB (T4)", 16, 65e12),
+    Device("24 GB (RTX 4090)", 24, 165e12),
+    Device("40 GB (A100)", 40, 312e12),
+    Device("80 GB (A100)", 80, 312e12),
+)
 LARGE = DEVICES[-1]
 PLACES = {"1 GPU": Machines(LARGE, 1), "8 GPUs": Machines(LARGE, 8), "4 machines of 8": Machines(LARGE, 8, 4)}
 TOKENS = 2**19  # a batch
@@ -27,8 +31,11 @@ CORPUS = 1e9
 
 
 def sizes() -> str:
-    lines = ["| model | parameters | GFLOPs a token | standing, one process | under DDP | under FSDP, 8 processes "
-             "| activations of a context |", "| --- | ---: | ---: | ---: | ---: | ---: | ---: |"]  # fmt: skip
+    lines = [
+        "| model | parameters | GFLOPs a token | standing, one process | under DDP | under FSDP, 8 processes "
+        "| activations of a context |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
     for size in SIZES:
         held = [size.memory(0) / GIB, size.memory(0, 8) / GIB, size.memory(0, 8, "fsdp") / GIB]
         shown = " | ".join(f"{value:.2f} GiB" for value in (*held, size.context * size.activations / GIB))
@@ -37,8 +44,10 @@ def sizes() -> str:
 
 
 def fits() -> str:
-    lines = ["| model | " + " | ".join(device.name for device in DEVICES) + " |",
-             "| --- | " + " | ".join("---:" for _ in DEVICES) + " |"]  # fmt: skip
+    lines = [
+        "| model | " + " | ".join(device.name for device in DEVICES) + " |",
+        "| --- | " + " | ".join("---:" for _ in DEVICES) + " |",
+    ]
     for size in SIZES:
         cells = [_fit(size, device) for device in DEVICES]
         lines.append(f"| {size.name} | " + " | ".join(cells) + " |")

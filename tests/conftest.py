@@ -24,8 +24,15 @@ def cli_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a child: this source tree, no colours, a cache of its own."""
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     cache = str(tmp_path_factory.mktemp("cache"))
-    return {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": cache, "NO_COLOR": "1", "COLUMNS": "200",
-            "HF_HUB_OFFLINE": "1", "OMP_WAIT_POLICY": "passive"}  # fmt: skip
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "XDG_CACHE_HOME": cache,
+        "NO_COLOR": "1",
+        "COLUMNS": "200",
+        "HF_HUB_OFFLINE": "1",
+        "OMP_WAIT_POLICY": "passive",
+    }
 
 
 @pytest.fixture(scope="session")

@@ -4,19 +4,29 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.compare.config import comparison_of
 from attnlab.config import Section, load, read_recipe
-from attnlab.jobs import demo
-from attnlab.jobs.chain import fine_tuning, pretraining
-from attnlab.jobs.kinds import config_of
-from attnlab.search.config import sweep_of
-from attnlab.search.space import axes_of, grid
+from attnlab.experiments.compare.config import comparison_of
+from attnlab.experiments.sweep.config import sweep_of
+from attnlab.experiments.sweep.space import axes_of, grid
+from attnlab.jobs.demo import demo
+from attnlab.jobs.knowledge import fine_tuning, pretraining
+from attnlab.jobs.registry import config_of
 
 RECIPES = Path(__file__).parent.parent / "recipes"
-COMMANDS = {"birthplaces-pretrain": "pretrain", "knowledge-pretrain": "pretrain",
-            "knowledge-finetune": "finetune", "knowledge-paraphrases": "compare",
-            "knowledge": "knowledge", "sentiment": "classify", "sst2": "classify", "yelp": "classify",
-            "compare": "compare", "ablate": "compare", "few-labels": "compare", "sweep": "sweep"}  # fmt: skip
+COMMANDS = {
+    "birthplaces-pretrain": "pretrain",
+    "knowledge-pretrain": "pretrain",
+    "knowledge-finetune": "finetune",
+    "knowledge-paraphrases": "compare",
+    "knowledge": "knowledge",
+    "sentiment": "classify",
+    "sst2": "classify",
+    "yelp": "classify",
+    "compare": "compare",
+    "ablate": "compare",
+    "few-labels": "compare",
+    "sweep": "sweep",
+}
 
 
 def config_for(recipe: Path) -> type[Section]:

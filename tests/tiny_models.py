@@ -50,8 +50,13 @@ def tiny_model(folder: Path, family: str = "bert", masked: bool = False, **chang
     return folder
 
 
-_BERT = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24,
-         "max_position_embeddings": 40}  # fmt: skip
+_BERT = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 40,
+}
 FAMILIES: dict[str, tuple[dict[str, Any], str, str]] = {
     "bert": (_BERT, "Bert", "BertForMaskedLM"),
     "roberta": (_BERT | {"type_vocab_size": 1}, "Roberta", "RobertaForMaskedLM"),
@@ -59,13 +64,15 @@ FAMILIES: dict[str, tuple[dict[str, Any], str, str]] = {
     "electra": (_BERT | {"embedding_size": 16}, "Electra", "ElectraForMaskedLM"),
     "distilbert": (
         {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 24, "max_position_embeddings": 40},
-        "DistilBert", "DistilBertForMaskedLM",
+        "DistilBert",
+        "DistilBertForMaskedLM",
     ),
     "t5": (
         {"d_model": 16, "d_kv": 8, "num_layers": 2, "num_heads": 2, "d_ff": 24, "decoder_start_token_id": 0},
-        "T5", "T5ForConditionalGeneration",
+        "T5",
+        "T5ForConditionalGeneration",
     ),
-}  # fmt: skip
+}
 
 
 def _tokenizer(folder: Path, vocabulary: list[str]) -> None:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention import VARIANTS, Cache, MixerShape, Variant
-from attnlab.attention.audit import audit
+from attnlab.attention.audit.audit import audit
 from attnlab.attention.pieces import (
     apply_causal_mask,
     attn_scaled,
@@ -31,25 +31,26 @@ from attnlab.attention.pieces import (
     pairwise_similarities,
     split_heads_qkv,
 )
+from attnlab.base.randomness import seed_everything
 from attnlab.check.reference import torch_attention
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
-from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.corpus import read_corpus
-from attnlab.data.corruption import CorpusExamples
+from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.data.world import World, WorldSpec
+from attnlab.data.text.corpus import read_corpus
+from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import World, WorldSpec
 from attnlab.jobs.pretrain import mean_loss
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, GPTShape
-from attnlab.objectives import IGNORE, NextToken
 from attnlab.report import figures
 from attnlab.training.callbacks import Callback, StepReport
 from attnlab.training.loop import Trainer
+from attnlab.training.objectives import NextToken
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator, resolve
-from attnlab.training.snapshot import TrainState, seed_everything
+from attnlab.training.snapshot import TrainState
 
 QUICK = os.environ.get("ATTNLAB_QUICK") == "1"
 SEEDS, STEPS, BATCH = (1, 6, 4) if QUICK else (3, 400, 32)

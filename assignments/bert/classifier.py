@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 
-from attnlab import ending
-from attnlab.objectives import Classification
+from attnlab.base import exit_codes as ending
+from attnlab.training.objectives import Classification
 from mymodel import BertForSequenceClassification
 from options import parse
 from training import Work

@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from attnlab import ending
-from attnlab.data.joint import JointExamples
-from attnlab.objectives import Classification, Joint, MaskedWords
-from attnlab.runs.files import sha256
+from attnlab.base import exit_codes as ending
+from attnlab.base.files import sha256
+from attnlab.data.encoded import JointExamples
+from attnlab.training.objectives import Classification, Joint, MaskedWords
 from mlm_utils import load_and_cache_unlabeled_examples
 from mymodel import BertForCLSMLM
 from options import parse
@@ -30,10 +30,13 @@ def main(words: list[str]) -> None:
         work.train(
             JointExamples(work.sets["train"], unlabelled, args.seed),
             Joint(Classification(), MaskedWords("masked_labels"), args.mlm_alpha),
-            unlabelled=len(unlabelled), unlabelled_cut=unlabelled.cut,
+            unlabelled=len(unlabelled),
+            unlabelled_cut=unlabelled.cut,
             unlabelled_sha256=sha256(Path(args.train_data_file)),
-            block_size=args.block_size, mlm_alpha=args.mlm_alpha, mlm_probability=args.mlm_probability,
-        )  # fmt: skip
+            block_size=args.block_size,
+            mlm_alpha=args.mlm_alpha,
+            mlm_probability=args.mlm_probability,
+        )
 
 
 if __name__ == "__main__":

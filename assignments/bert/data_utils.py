@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from attnlab.data.joint import LabelledExamples
+from attnlab.base.errors import UserError, unknown
+from attnlab.data.encoded import LabelledExamples
 from attnlab.data.tasks.labelled import SPLITS, Labelled
 from attnlab.data.tasks.named import TASKS
 from attnlab.data.tasks.own import find_files, read_own
-from attnlab.data.wordpiece import WordPiece
-from attnlab.errors import UserError, unknown
+from attnlab.data.tokenizers.wordpiece import WordPiece
 
 
 @dataclass(frozen=True)
@@ -102,9 +102,12 @@ def convert_examples_to_features(
             raise UserError(f"{example.guid}: the label {example.label!r} is not among {', '.join(label_list)}.")
     pairs = [example.text_b or "" for example in examples] if any(example.text_b for example in examples) else None
     return Features(
-        [example.text_a for example in examples], [places[str(example.label)] for example in examples],
-        tokenizer, max_length, pairs,
-    )  # fmt: skip
+        [example.text_a for example in examples],
+        [places[str(example.label)] for example in examples],
+        tokenizer,
+        max_length,
+        pairs,
+    )
 
 
 def load_and_cache_examples(

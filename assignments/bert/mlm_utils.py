@@ -9,11 +9,11 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from attnlab.data.corpus import read_prose
-from attnlab.data.masking import MaskedExamples, MaskedRows, Masking, blocks
+from attnlab.base.errors import UserError
 from attnlab.data.tasks.named import TASKS
-from attnlab.data.wordpiece import WordPiece
-from attnlab.errors import UserError
+from attnlab.data.text.corpus import read_prose
+from attnlab.data.text.masking import MaskedExamples, MaskedRows, Masking, blocks
+from attnlab.data.tokenizers.wordpiece import WordPiece
 
 
 class _Sequence:

@@ -10,6 +10,6 @@ README shows its outline. The scripts take the classes from this file.
 
 from __future__ import annotations
 
-from attnlab.models.bert_heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
+from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
 
 __all__ = ["BertForCLSMLM", "BertForMaskedLanguageModel", "BertForSequenceClassification"]

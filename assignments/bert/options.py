@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from attnlab import console
-from attnlab.errors import UserError
+from attnlab.base import console
+from attnlab.base.errors import UserError
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 OPTION = re.compile(f"[{DASHES}]+([A-Za-z].*)")

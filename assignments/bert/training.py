@@ -23,24 +23,25 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.files import sha256, write_text
+from attnlab.base.machine.device import resolve_device
+from attnlab.base.randomness import random_untouched, seed_everything
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
+from attnlab.config.job import JobConfig
 from attnlab.data.batching import Batches, BatchPlan, Examples
-from attnlab.data.wordpiece import WordPiece
-from attnlab.errors import UserError
-from attnlab.jobs.best import load_best
-from attnlab.jobs.configs import JobConfig
-from attnlab.jobs.course import KIND, clear_unborn, kept, train_or_go_on
-from attnlab.jobs.job import Parts
-from attnlab.machine.device import resolve_device
-from attnlab.models.bert_config import BertConfig
-from attnlab.models.bert_folder import find_bert
-from attnlab.objectives import Objective
-from attnlab.pretrained.source import fingerprint
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.jobs.engine import Parts
+from attnlab.jobs.scripted import KIND, clear_unborn, kept, train_or_go_on
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.pretrained.bert_folder import find_bert
+from attnlab.models.pretrained.source import fingerprint
 from attnlab.runs import RunFolder, is_run, read_record, read_status, series
-from attnlab.runs.files import sha256, write_text
+from attnlab.runs.checkpoints import load_best
 from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.snapshot import TrainState, random_untouched, seed_everything
+from attnlab.training.objectives import Objective
+from attnlab.training.snapshot import TrainState
 from data_utils import Features, load_and_cache_examples, processors, read_reviews
 
 AT_THE_END = "1000000000 steps"
@@ -141,11 +142,15 @@ class Training:
         self.config = settings(args, len(data.lengths))
         reviews = read_reviews(Path(args.data_dir))
         self.facts = {
-            "model": work.name, "start": str(work.folder.resolve()), "start_sha256": fingerprint(work.folder),
+            "model": work.name,
+            "start": str(work.folder.resolve()),
+            "start_sha256": fingerprint(work.folder),
             "examples": {split: len(examples) for split, examples in work.sets.items()},
-            "classes": list(reviews.classes), "max_seq_length": args.max_seq_length,
-            **{f"{split}_sha256": sha256(path) for split, path in reviews.files.items()}, **facts,
-        }  # fmt: skip
+            "classes": list(reviews.classes),
+            "max_seq_length": args.max_seq_length,
+            **{f"{split}_sha256": sha256(path) for split, path in reviews.files.items()},
+            **facts,
+        }
 
     def can_go_on(self, run: Path) -> bool:
         """Whether a run there was stopped on the way to the very end of this one: then it need not begin anew."""
@@ -166,12 +171,18 @@ class Training:
             (work.output / name).unlink(missing_ok=True)  # of another training
         changes = [
             f"{examples.cut} of {len(examples)} {split} texts are cut to {work.args.max_seq_length} pieces."
-            for split, examples in work.sets.items() if examples.cut
-        ]  # fmt: skip
+            for split, examples in work.sets.items()
+            if examples.cut
+        ]
         return Parts(
-            work.model, self.objective, self.data, work.score("dev", device), Metric("accuracy", "higher"),
-            facts=self.facts | ({"changes": changes} if changes else {}), finish=self._finish(device),
-        )  # fmt: skip
+            work.model,
+            self.objective,
+            self.data,
+            work.score("dev", device),
+            Metric("accuracy", "higher"),
+            facts=self.facts | ({"changes": changes} if changes else {}),
+            finish=self._finish(device),
+        )
 
     def _finish(self, device: str) -> Callable[[RunFolder, TrainState], dict[str, Any]]:
         """Put the best model on dev into the output folder, and test it."""
@@ -203,12 +214,16 @@ def settings(args: argparse.Namespace, examples: int) -> JobConfig:
         schedule=ScheduleSection(name="linear", warmup_steps=args.warmup_steps),
         batch=BatchSection(size=args.per_gpu_train_batch_size, accumulate=args.gradient_accumulation_steps),
         training=TrainingSection(
-            steps=steps, epochs=None if steps else int(args.num_train_epochs), seed=args.seed,
+            steps=steps,
+            epochs=None if steps else int(args.num_train_epochs),
+            seed=args.seed,
             evaluate_every=f"{args.logging_steps} steps" if args.evaluate_during_training else AT_THE_END,
-            save_every=f"{max(0, args.save_steps)} steps", log_every=args.logging_steps, keep=args.save_total_limit,
+            save_every=f"{max(0, args.save_steps)} steps",
+            log_every=args.logging_steps,
+            keep=args.save_total_limit,
         ),
         machine=MachineSection(device="cpu" if args.no_cuda else "auto", precision="fp16" if args.fp16 else "fp32"),
-    )  # fmt: skip
+    )
 
 
 def accuracy(data: Features, size: int, device: str) -> Evaluate:

@@ -23,13 +23,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from attnlab.base.randomness import seed_everything
 from attnlab.data.tasks.labelled import Example
 from attnlab.data.tasks.load import load_labelled
-from attnlab.pretrained.load import load_classifier
+from attnlab.models.pretrained.load import load_classifier
 from attnlab.report import figures
-from attnlab.stats import Proportion
+from attnlab.stats.intervals import Proportion
 from attnlab.training.setup import resolve_device
-from attnlab.training.snapshot import seed_everything
 
 QUICK = os.environ.get("ATTNLAB_QUICK") == "1"
 MODEL = os.environ.get("MODEL", "minilm")
@@ -204,8 +204,10 @@ for split in ("train", "dev"):
     print(f"AdamW, best epoch on {split}: {best_epoch(curves['AdamW'], f'{split} accuracy')}")
 for name, curve in curves.items():
     highest = max(each["dev accuracy"] for each in curve)
-    print(f"{name:8} last epoch: train {curve[-1]['train accuracy']:.1%}, dev {curve[-1]['dev accuracy']:.1%}; "
-          f"best dev {highest:.1%}")  # fmt: skip
+    print(
+        f"{name:8} last epoch: train {curve[-1]['train accuracy']:.1%}, dev {curve[-1]['dev accuracy']:.1%}; "
+        f"best dev {highest:.1%}"
+    )
 
 # %% [markdown]
 # **Q4.1** `adamw-accuracy.png` and `adamw-loss.png`.
@@ -243,8 +245,10 @@ for tried_rate in rates:
         if score > top:
             top, rate, size, final, curve = score, tried_rate, tried_size, model, tried
 epoch = best_epoch(curve, "dev accuracy")
-print(f"chosen: learning rate {rate:g}, batch {size}, {epoch} epochs; "
-      f"train {curve[epoch - 1]['train accuracy']:.1%}, dev {curve[epoch - 1]['dev accuracy']:.1%}")  # fmt: skip
+print(
+    f"chosen: learning rate {rate:g}, batch {size}, {epoch} epochs; "
+    f"train {curve[epoch - 1]['train accuracy']:.1%}, dev {curve[epoch - 1]['dev accuracy']:.1%}"
+)
 
 # %% [markdown]
 # **Q4.6** A grid, because two settings with a few values each are few enough to try all, every run can be compared with

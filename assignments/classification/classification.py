@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from attnlab.ending import one_sentence
-from attnlab.errors import UserError, nearest
+from attnlab.base.errors import UserError, nearest
+from attnlab.base.exit_codes import one_sentence
 from experiments import EXPERIMENTS, TYPES, Asked, run_experiment
 
 
@@ -25,13 +25,26 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser() -> Parser:
-    parser = Parser(prog="python classification.py", description=__doc__, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
-    parser.add_argument("--experiment", type=one_of(EXPERIMENTS), required=True, metavar="NAME",
-                        help="; ".join(f"{name}: {each.about}" for name, each in EXPERIMENTS.items()))  # fmt: skip
+    parser = Parser(
+        prog="python classification.py",
+        description=__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--experiment",
+        type=one_of(EXPERIMENTS),
+        required=True,
+        metavar="NAME",
+        help="; ".join(f"{name}: {each.about}" for name, each in EXPERIMENTS.items()),
+    )
     parser.add_argument("--task", default=None, help="boolq (default), sst2 (default of optimizers), or a file")
-    parser.add_argument("--model", type=listed(str), metavar="NAME[,NAME]",
-                        help="of the hub, minilm, or a folder (default: those of the document)")  # fmt: skip
+    parser.add_argument(
+        "--model",
+        type=listed(str),
+        metavar="NAME[,NAME]",
+        help="of the hub, minilm, or a folder (default: those of the document)",
+    )
     parser.add_argument("--small_subset", type=truth, metavar="True|False", help="train on 10 instances only")
     parser.add_argument("--type", type=one_of(TYPES), metavar="|".join(TYPES), help="which parameters are tuned")
     parser.add_argument("--batch_size", type=batch_size, metavar="N|auto", help="auto: the largest that fits")
@@ -39,8 +52,9 @@ def make_parser() -> Parser:
     parser.add_argument("--num_epochs", type=listed(int), metavar="N[,N]", help="epochs, or several to try")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (auto)")
     parser.add_argument("--seed", type=int, default=0, help="of everything random (0)")
-    parser.add_argument("--output", type=Path, metavar="FOLDER",
-                        help="where runs and figures go; one that is begun is gone on with")  # fmt: skip
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="where runs and figures go; one that is begun is gone on with"
+    )
     return parser
 
 

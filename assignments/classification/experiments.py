@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_text
 from attnlab.config import check
+from attnlab.config.classify import ClassifyConfig
 from attnlab.data.tasks.labelled import Labelled
-from attnlab.errors import UserError
-from attnlab.jobs.classify import ClassifyJob
-from attnlab.jobs.configs import ClassifyConfig
-from attnlab.jobs.labelled_data import read_texts
+from attnlab.jobs.classify.job import ClassifyJob
+from attnlab.jobs.classify.texts import read_texts
 from attnlab.report import figures
 from attnlab.runs import fresh_path
-from attnlab.runs.files import write_text
 from attnlab.training.setup import resolve_device
 from outcomes import Outcome, attempt, train
 from pictures import heat_map, paired_bars
@@ -27,8 +27,14 @@ PREFIX = 128
 TYPES = {"full": "full", "head": "head", "prefix": "prompt"}
 """The document's names. Its prefix is embeddings put before the text, 128·d of them: the lab's prompt."""
 RATES, EPOCHS = [1e-4, 5e-4, 1e-3], [5, 7, 9]
-ENCODERS = ["distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased", "bert-large-cased", "roberta-base",
-            "roberta-large"]  # fmt: skip
+ENCODERS = [
+    "distilbert-base-uncased",
+    "bert-base-uncased",
+    "bert-large-uncased",
+    "bert-large-cased",
+    "roberta-base",
+    "roberta-large",
+]
 T5 = ["t5-small", "t5-base", "t5-large"]
 
 
@@ -96,8 +102,9 @@ class Setting:
         """These settings take one value here."""
         for name, values in (("model", self.models), ("lr", self.rates), ("num_epochs", self.epochs)):
             if name in names and len(values) > 1:
-                raise UserError(f"--{name}: {self.name} takes one value: several are for parameter_tuning, "
-                                f"cross_model and t5.")  # fmt: skip
+                raise UserError(
+                    f"--{name}: {self.name} takes one value: several are for parameter_tuning, cross_model and t5."
+                )
 
     def draw(self, figure: Any) -> None:
         path = self.folder / f"{self.name}.png"
@@ -131,8 +138,9 @@ def say(outcome: Outcome, splits: tuple[str, ...] = ("dev", "test")) -> None:
     """In the words of the document."""
     for split in splits:
         if f"{split}_accuracy" in outcome.results:
-            console.out.print(f" - Average {split.upper()} metrics: accuracy={{'accuracy': {outcome.score(split)}}}",
-                              markup=False)  # fmt: skip
+            console.out.print(
+                f" - Average {split.upper()} metrics: accuracy={{'accuracy': {outcome.score(split)}}}", markup=False
+            )
 
 
 def overfit(setting: Setting) -> dict[str, Any]:
@@ -142,9 +150,14 @@ def overfit(setting: Setting) -> dict[str, Any]:
         raise UserError(f"--small_subset False: overfit learns {FEW} instances; all of them is full_training.")
     outcome = train(setting.config(data={"examples": None}, watch={"overfit": FEW}), setting.folder / "run", "overfit")
     setting.draw(
-        figures.curves({"train": outcome.by_epoch("accuracy")}, f"{setting.models[0]} on {FEW} instances", "epoch",
-                       "training accuracy", percent=True)
-    )  # fmt: skip
+        figures.curves(
+            {"train": outcome.by_epoch("accuracy")},
+            f"{setting.models[0]} on {FEW} instances",
+            "epoch",
+            "training accuracy",
+            percent=True,
+        )
+    )
     accuracy = outcome.score("dev")  # the instances themselves
     console.out.print(f" - Average TRAIN metrics: accuracy={{'accuracy': {accuracy}}}", markup=False)
     return {"run": str(outcome.path), "train_accuracy": accuracy}
@@ -176,8 +189,13 @@ def parameter_tuning(setting: Setting) -> dict[str, Any]:
     setting.draw(heat_map(scores, setting.rates, setting.epochs, best, title))
     console.result(f"chosen on dev: lr={best[0]:g}, num_epochs={best[1]}")
     say(outcome)
-    return {"lr": best[0], "num_epochs": best[1], "run": str(outcome.path), **outcome.results,
-            "dev": {f"lr={rate:g}, num_epochs={count}": score for (rate, count), score in scores.items()}}  # fmt: skip
+    return {
+        "lr": best[0],
+        "num_epochs": best[1],
+        "run": str(outcome.path),
+        **outcome.results,
+        "dev": {f"lr={rate:g}, num_epochs={count}": score for (rate, count), score in scores.items()},
+    }
 
 
 def cross_model(setting: Setting) -> dict[str, Any]:
@@ -194,8 +212,10 @@ def cross_model(setting: Setting) -> dict[str, Any]:
     bars = {names[name]: (each.score("dev"), each.score("test")) for name, each in found.items()}
     absent = [names[name] for name, each in found.items() if each.reason]
     setting.draw(paired_bars(bars, absent, setting.majority, f"Accuracy on {setting.task}"))
-    return {name: {"dev_accuracy": each.score("dev"), "test_accuracy": each.score("test"), "reason": each.reason}
-            for name, each in found.items()}  # fmt: skip
+    return {
+        name: {"dev_accuracy": each.score("dev"), "test_accuracy": each.score("test"), "reason": each.reason}
+        for name, each in found.items()
+    }
 
 
 def grid(setting: Setting, model: str) -> dict[tuple[float, int], Outcome]:
@@ -231,8 +251,9 @@ def peft(setting: Setting) -> dict[str, Any]:
     setting.only("model", "lr", "num_epochs")
     lines, summary = {}, {}
     for type in [setting.type] if setting.type else list(TYPES):
-        config = setting.config(model={"name": setting.models[0], "head": "linear"},
-                                tuning={"method": TYPES[type], "length": PREFIX})  # fmt: skip
+        config = setting.config(
+            model={"name": setting.models[0], "head": "linear"}, tuning={"method": TYPES[type], "length": PREFIX}
+        )
         outcome = train(config, setting.folder / type, type)
         lines[f"{type}, train"], lines[f"{type}, dev"] = (
             outcome.by_epoch(name) for name in ("train_accuracy", "accuracy")
@@ -276,13 +297,27 @@ def optimizers(setting: Setting) -> dict[str, Any]:
 EXPERIMENTS = {
     "overfit": Experiment("10 instances learned by heart", overfit, batch=64),
     "full_training": Experiment("all the data, train and dev by epoch", full_training, batch="auto", epochs=(30,)),
-    "parameter_tuning": Experiment("the best of learning rates by epochs", parameter_tuning, rates=tuple(RATES),
-                                   epochs=tuple(EPOCHS)),
-    "cross_model": Experiment("the same search for six encoders", cross_model, models=tuple(ENCODERS),
-                              rates=tuple(RATES), epochs=tuple(EPOCHS)),
-    "t5": Experiment("the same search for T5 of three sizes", cross_model, models=tuple(T5), rates=tuple(RATES),
-                     epochs=tuple(EPOCHS)),
+    "parameter_tuning": Experiment(
+        "the best of learning rates by epochs", parameter_tuning, rates=tuple(RATES), epochs=tuple(EPOCHS)
+    ),
+    "cross_model": Experiment(
+        "the same search for six encoders",
+        cross_model,
+        models=tuple(ENCODERS),
+        rates=tuple(RATES),
+        epochs=tuple(EPOCHS),
+    ),
+    "t5": Experiment(
+        "the same search for T5 of three sizes", cross_model, models=tuple(T5), rates=tuple(RATES), epochs=tuple(EPOCHS)
+    ),
     "peft": Experiment("full, head and prefix tuning", peft, batch=64),
-    "optimizers": Experiment("AdamW, SGD and Adagrad", optimizers, task="sst2", models=("roberta-base",), batch=64,
-                             rates=(5e-5,), epochs=(10,)),
-}  # fmt: skip
+    "optimizers": Experiment(
+        "AdamW, SGD and Adagrad",
+        optimizers,
+        task="sst2",
+        models=("roberta-base",),
+        batch=64,
+        rates=(5e-5,),
+        epochs=(10,),
+    ),
+}

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attnlab import console
-from attnlab.errors import RunFailed, UserError
-from attnlab.jobs.configs import ClassifyConfig
+from attnlab.base import console
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.config.classify import ClassifyConfig
 from attnlab.jobs.stages import run_stage
 from attnlab.runs import is_run, read_config, read_record, series
 

@@ -19,8 +19,7 @@ def paired_bars(values: Mapping[str, tuple[float, float]], absent: Sequence[str]
                 text = "not run" if name in absent else f"{value:.1%}"
                 if side == 0 or name not in absent:
                     at = place if name in absent else middle
-                    axes.annotate(text, (at, value), xytext=(0, 3), textcoords="offset points", ha="center",
-                                  fontsize=8)  # fmt: skip
+                    axes.annotate(text, (at, value), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8)
         axes.axhline(level, color="#4a5568", linestyle="--", linewidth=1, label="most common class (dev)")
         axes.set_xticks(range(len(values)), [name.replace("-", "-\n", 1) for name in values], fontsize=8)
         axes.grid(axis="x", visible=False)
@@ -31,9 +30,12 @@ def paired_bars(values: Mapping[str, tuple[float, float]], absent: Sequence[str]
 
 
 def heat_map(
-    cells: Mapping[tuple[float, int], float], rates: Sequence[float], epochs: Sequence[int],
-    best: tuple[float, int], title: str,
-) -> Any:  # fmt: skip
+    cells: Mapping[tuple[float, int], float],
+    rates: Sequence[float],
+    epochs: Sequence[int],
+    best: tuple[float, int],
+    title: str,
+) -> Any:
     """Dev accuracy by learning rate and epochs; the best is framed."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(5.6, 1.2 + 0.8 * len(rates)))
@@ -43,8 +45,9 @@ def heat_map(
         for y, rate in enumerate(rates):
             for x, count in enumerate(epochs):
                 dark = cells[rate, count] > (low + high) / 2
-                axes.text(x, y, f"{cells[rate, count]:.1%}", ha="center", va="center",
-                          color="white" if dark else "#1a202c")  # fmt: skip
+                axes.text(
+                    x, y, f"{cells[rate, count]:.1%}", ha="center", va="center", color="white" if dark else "#1a202c"
+                )
         x, y = list(epochs).index(best[1]), list(rates).index(best[0])
         axes.add_patch(plt.Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, fill=False, edgecolor="#dd6b20", linewidth=2.5))
         axes.set_xticks(range(len(epochs)), [str(count) for count in epochs])

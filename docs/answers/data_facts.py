@@ -73,18 +73,12 @@ fact("data.yelp_valid_majority", lambda: majority(yelp("valid")))
 fact("data.yelp_test_majority", lambda: majority(yelp("test")))
 fact("data.births_dev_size", lambda: len(births("birth_dev")))
 fact("data.london", lambda: sum(place == "London" for _, place in births("birth_dev")))
-fact(
-    "data.london_share",
-    lambda: sum(place == "London" for _, place in births("birth_dev")) / len(births("birth_dev")),
-)
+fact("data.london_share", lambda: sum(place == "London" for _, place in births("birth_dev")) / len(births("birth_dev")))
 fact(
     "data.names_in_train",
     lambda: len({n for n, _ in births("birth_dev")} & {n for n, _ in births("birth_places_train")}),
 )
-fact(
-    "data.names_in_wiki",
-    lambda: sum(any(name in line for line in sentences()) for name, _ in births("birth_dev")),
-)
+fact("data.names_in_wiki", lambda: sum(any(name in line for line in sentences()) for name, _ in births("birth_dev")))
 fact(
     "data.answers_in_wiki",
     lambda: sum(any(name in line and place in line for line in sentences()) for name, place in births("birth_dev")),

@@ -79,10 +79,7 @@ fact("two.best_scale_error", lambda: best_scale.fun)
 fact("reach.sets", lambda: len(explore.reach(K).sets))
 fact("reach.reachable", lambda: sum(found.reachable for found in explore.reach(K).sets))
 fact("reach.square_sets", lambda: len(explore.reach(explore.example("square").keys).sets))
-fact(
-    "reach.square_reachable",
-    lambda: sum(f.reachable for f in explore.reach(explore.example("square").keys).sets),
-)
+fact("reach.square_reachable", lambda: sum(f.reachable for f in explore.reach(explore.example("square").keys).sets))
 
 # Replacing the third key.
 QUERY = explore.average_some(K, V, (0, 1)).queries[0]
@@ -237,10 +234,7 @@ def mixed_checkpoints() -> dict[str, float]:
 
     torch.manual_seed(0)
     model = GPT2Model(GPT2Config(n_layer=1, n_head=2, n_embd=16, vocab_size=128, bos_token_id=0, eos_token_id=0)).eval()
-    encoded = {
-        "input_ids": torch.tensor([[101, 4, 106, 102]]),
-        "token_type_ids": torch.zeros(1, 4, dtype=torch.long),
-    }
+    encoded = {"input_ids": torch.tensor([[101, 4, 106, 102]]), "token_type_ids": torch.zeros(1, 4, dtype=torch.long)}
     with torch.no_grad():
         given = model(**encoded).last_hidden_state
         without = model(input_ids=encoded["input_ids"]).last_hidden_state

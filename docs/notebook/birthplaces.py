@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.runs import is_run, read_metrics, read_record, read_status
-from attnlab.stats import Mean, Proportion
+from attnlab.stats.intervals import Mean, Proportion
 
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "birthplaces.json"
@@ -121,11 +121,21 @@ def draw(data: dict[str, Any]) -> None:
         figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
         for side, (key, unit) in zip(axes, (("positions", 1e6), ("seconds", 60.0)), strict=True):
             for n, run in enumerate(data["modern"]):
-                side.plot([x / unit for x in run[key]], run["accuracy"], color=COLOURS[0], marker=".",
-                          label="modern, three seeds" if n == 0 else None)  # fmt: skip
+                side.plot(
+                    [x / unit for x in run[key]],
+                    run["accuracy"],
+                    color=COLOURS[0],
+                    marker=".",
+                    label="modern, three seeds" if n == 0 else None,
+                )
             points = data["vanilla"]
-            side.plot([point[key] / unit for point in points], [point["best"] for point in points],
-                      color=COLOURS[1], marker="s", label="the course's settings")  # fmt: skip
+            side.plot(
+                [point[key] / unit for point in points],
+                [point["best"] for point in points],
+                color=COLOURS[1],
+                marker="s",
+                label="the course's settings",
+            )
             side.axhline(LONDON / QUESTIONS, linestyle=":", color="#4a5568", label='always "London"')
             side.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes[0].set(xlabel="million positions of pretraining", ylabel="dev questions right")

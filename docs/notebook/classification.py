@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import PercentFormatter
 
 from attnlab.report.figures import COLOURS, STYLE
-from attnlab.stats import Mean
+from attnlab.stats.intervals import Mean
 
 HERE = Path(__file__).parent
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from attnlab.compare.language.words import perplexity
-from attnlab.compare.words import signed
+from attnlab.experiments.compare.language.words import perplexity
+from attnlab.experiments.compare.words import signed
 from attnlab.report.numbers import plus_minus
-from attnlab.stats import Mean, Proportion, paired_difference
+from attnlab.stats.intervals import Mean, Proportion, paired_difference
 
 DATA = Path(__file__).parent / "data"
 
@@ -49,8 +49,13 @@ def quality(name: str) -> Iterator[str]:
     for row in variants(name):
         mark = " †" if row["sees_future"] else ""
         difference = "not comparable †" if mark else against(row, base, "dev_loss")
-        cells = [row["label"] + mark, plus_minus(mean(row, "train_loss")), plus_minus(mean(row, "dev_loss")),
-                 perplexity(mean(row, "dev_loss")) + mark, difference]  # fmt: skip
+        cells = [
+            row["label"] + mark,
+            plus_minus(mean(row, "train_loss")),
+            plus_minus(mean(row, "dev_loss")),
+            perplexity(mean(row, "dev_loss")) + mark,
+            difference,
+        ]
         yield f"| {' | '.join(cells)} |"
 
 
@@ -95,8 +100,12 @@ def _at(found: dict[str, Any]) -> str:
 
 def accuracies(name: str, setting: str, title: str) -> Iterator[str]:
     """Accuracies by the value of one setting."""
-    measures = {"test_accuracy": "test people", "dev_accuracy": "dev people", "train_accuracy": "people of fine-tuning",
-                "told_accuracy": "place known in the text"}  # fmt: skip
+    measures = {
+        "test_accuracy": "test people",
+        "dev_accuracy": "dev people",
+        "train_accuracy": "people of fine-tuning",
+        "told_accuracy": "place known in the text",
+    }
     yield f"| {title} | {' | '.join(measures.values())} |"
     yield "| --- |" + " --- |" * len(measures)
     for row in sorted(variants(name), key=lambda row: float(row["settings"][setting])):
@@ -160,8 +169,10 @@ def by_labels(name: str) -> dict[int, dict[str, dict[str, Any]]]:
     """The rows of a comparison by the number of labels, then by the way of training, both in the recipe's order."""
     rows = {row["label"]: row for row in variants(name)}
     told = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["config"]["compare"]
-    return {labels: {arm: rows[f"{arm} + examples={labels}"] for arm in told["arms"]}
-            for labels in told["vary"]["data.examples"]}  # fmt: skip
+    return {
+        labels: {arm: rows[f"{arm} + examples={labels}"] for arm in told["arms"]}
+        for labels in told["vary"]["data.examples"]
+    }
 
 
 def few_labels(name: str, measure: str) -> Iterator[str]:
@@ -170,8 +181,14 @@ def few_labels(name: str, measure: str) -> Iterator[str]:
     alone, *others = arms = list(found[min(found)])
     yield f"| labels | seeds | {' | '.join(arms)} | {' | '.join(f'{arm} − {alone}' for arm in others)} |"
     yield "| --- |" + " --- |" * (1 + len(arms) + len(others))
-    scores = {arm: {(labels, seed): score for labels, rows in found.items()
-                    for seed, score in rows[arm][measure]["by_seed"].items()} for arm in arms}  # fmt: skip
+    scores = {
+        arm: {
+            (labels, seed): score
+            for labels, rows in found.items()
+            for seed, score in rows[arm][measure]["by_seed"].items()
+        }
+        for arm in arms
+    }
     for labels in [*found, None]:
         of = {arm: {key: score for key, score in scores[arm].items() if labels in (key[0], None)} for arm in arms}
         means = [plus_minus(Mean(tuple(of[arm].values())), ".1%") if labels else "" for arm in arms]
@@ -205,14 +222,22 @@ FEW = ("few-labels-minilm", "few-labels-tinybert-4l-312d")
 LONGER = {"positions-table-400": "a table of 400"}
 TABLES = {
     "attention-comparison.md": [
-        lambda: quality("attention"), lambda: futures("attention"), lambda: cost("attention"),
-        lambda: quality("masks"), lambda: futures("masks"),
+        lambda: quality("attention"),
+        lambda: futures("attention"),
+        lambda: cost("attention"),
+        lambda: quality("masks"),
+        lambda: futures("masks"),
     ],
     "positions.md": [lambda: quality("positions"), lambda: lengths("positions", "positions-table-400")],
     "modern-shape.md": [lambda: quality("modern")],
     "classification.md": [
-        beside_trainer, tries, sst2_recipe, lambda: classifiers("encoders-boolq"),
-        lambda: classifiers("tuning-boolq"), lambda: classifiers("tuning-yelp"), lambda: classifiers("encoders-yelp"),
+        beside_trainer,
+        tries,
+        sst2_recipe,
+        lambda: classifiers("encoders-boolq"),
+        lambda: classifiers("tuning-boolq"),
+        lambda: classifiers("tuning-yelp"),
+        lambda: classifiers("encoders-yelp"),
         lambda: classifiers("optimizers"),
     ],
     "few-labels.md": [
@@ -221,7 +246,7 @@ TABLES = {
         lambda: few_labels_cost(*FEW),
     ],
     "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
-}  # fmt: skip
+}
 
 if __name__ == "__main__":
     for page, tables in TABLES.items():

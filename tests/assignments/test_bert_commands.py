@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.data.wordpiece import WordPiece
-from attnlab.machine import facts
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
-from attnlab.models.bert_heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
-from attnlab.objectives import IGNORE
+from attnlab.base.machine import facts
+from attnlab.data.batching import IGNORE
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
+from attnlab.models.bert.model import BertModel
 from attnlab.runs import read_record, read_status, series
 from attnlab.training.loop import Trainer
 
@@ -54,9 +54,15 @@ python classifier_mlm.py \
    -overwrite_output_dir
 """
 VARIABLES = {
-    "YOUR_DATA_DIR": "yelp_small", "YOUR_UNLABELED_DATA_DIR": ".", "YOUR_OUTPUT_DIR": "out", "CLS_LR": "1e-2",
-    "CLS_EPOCHS": "3", "MAXLENGTH": "24", "Max_LENGTH": "24", "MLM_ALPHA": "0.5",
-}  # fmt: skip
+    "YOUR_DATA_DIR": "yelp_small",
+    "YOUR_UNLABELED_DATA_DIR": ".",
+    "YOUR_OUTPUT_DIR": "out",
+    "CLS_LR": "1e-2",
+    "CLS_EPOCHS": "3",
+    "MAXLENGTH": "24",
+    "Max_LENGTH": "24",
+    "MLM_ALPHA": "0.5",
+}
 SHORT = (
     "--model_name_or_path models/TinyBERT_General_4L_312D --data_dir yelp_small --output_dir out --do_train --do_eval "
     "--per_gpu_train_batch_size 8 --learning_rate 1e-2 --max_seq_length 24 --max_steps 4 --logging_steps 2 "
@@ -223,9 +229,7 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
     "label": ("classifier", SHORT, {"yelp_small/valid.csv": b'"1","a"\n"6","b"\n'}, "valid.csv, line 2: the label '6'"),
     "no data": ("classifier", f"{SHORT} --data_dir none", {}, "--data_dir: none is not a folder"),
     "no train": ("classifier", f"{SHORT} --data_dir models", {}, "models has no file called train"),
-    "no dev": (
-        "classifier", f"{SHORT} --data_dir half", {"half/train.csv": b'"1","a"\n'}, "half has no valid.csv",
-    ),
+    "no dev": ("classifier", f"{SHORT} --data_dir half", {"half/train.csv": b'"1","a"\n'}, "half has no valid.csv"),
     "vocabulary": (
         "classifier",
         f"{SHORT} --tokenizer_name wide",
@@ -248,7 +252,7 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
     "itself": ("classifier", f"{SHORT} --output_dir models/TinyBERT_General_4L_312D", {}, "model to begin with"),
     "file": ("classifier", f"{SHORT} --output_dir unlabeled_train_50000.txt", {}, "is a file: give a folder"),
     "few": ("classifier", f"{SHORT} --train_examples 61", {}, "--train_examples 61: there are 60"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", WRONG)
@@ -334,8 +338,14 @@ def test_fifty_labels_are_ten_of_each_class(bert: Load, place: Path) -> None:
 def test_unlabelled_text_by_lines_or_in_blocks(bert: Load, place: Path) -> None:
     mlm_utils = bert("mlm_utils")
     tokenizer = WordPiece.from_pretrained("models/TinyBERT_General_4L_312D")
-    args = SimpleNamespace(task_name="yelp", mlm_probability=0.15, seed=0, block_size=16, line_by_line=True,
-                           train_data_file="unlabeled_train_50000.txt")  # fmt: skip
+    args = SimpleNamespace(
+        task_name="yelp",
+        mlm_probability=0.15,
+        seed=0,
+        block_size=16,
+        line_by_line=True,
+        train_data_file="unlabeled_train_50000.txt",
+    )
     lines = mlm_utils.load_and_cache_unlabeled_examples(args, tokenizer)
     text = Path(args.train_data_file).read_text().replace("\\n", "\n")
     assert len(lines) == 90
@@ -393,8 +403,11 @@ def test_all_of_it_works_where_neither_transformers_nor_tokenizers_can_be_import
     ]
     done = subprocess.run(
         [sys.executable, "-c", ALONE, "|".join(commands)],
-        capture_output=True, text=True, env={**cli_environment, "ATTNLAB_MODELS": str(place / "models")}, cwd=place,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env={**cli_environment, "ATTNLAB_MODELS": str(place / "models")},
+        cwd=place,
+    )
     assert done.returncode == 0, done.stderr
     for folder in ("one", "two", "three/model", "four/model"):
         assert json.loads((place / folder / "config.json").read_text())["model_type"] == "bert"

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.wordpiece import WordPiece
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.model import BertModel
 
 pytest.importorskip("transformers")
 FOLDER = Path(__file__).parents[2] / "assignments" / "classification"
@@ -93,9 +93,13 @@ def test_no_silent_cpu(course: ModuleType, capsys: pytest.CaptureFixture[str]) -
     ],
 )
 def test_what_is_typed_wrong_is_one_sentence(
-    course: ModuleType, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    words: list[str], told: str,
-) -> None:  # fmt: skip
+    course: ModuleType,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    told: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert told in fails(course, capsys, *words)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -119,8 +123,21 @@ def test_full_training_and_the_same_folder_again(
     before = (tmp_path / "out" / "run" / "metrics.jsonl").read_bytes()
     assert run("full_training", *words)[1] == found
     assert (tmp_path / "out" / "run" / "metrics.jsonl").read_bytes() == before, "a finished run is not run again"
-    said = fails(course, capsys, "--experiment", "full_training", "--task", "sentiment", "--model", model,
-                 "--output", tmp_path / "out", *words, "--lr", "0.5")  # fmt: skip
+    said = fails(
+        course,
+        capsys,
+        "--experiment",
+        "full_training",
+        "--task",
+        "sentiment",
+        "--model",
+        model,
+        "--output",
+        tmp_path / "out",
+        *words,
+        "--lr",
+        "0.5",
+    )
     assert "optimizer.lr" in said
 
 

@@ -59,8 +59,19 @@ def call(knowledge: Load, *words: str, small: bool = True) -> None:
 
 
 def finetuned(knowledge: Load, path: str = "model.params", *more: str) -> None:
-    call(knowledge, "finetune", "vanilla", "wiki.txt", "--writing_params_path", path,
-         "--finetune_corpus_path", "birth_places_train.tsv", "--epochs", "1", *more)  # fmt: skip
+    call(
+        knowledge,
+        "finetune",
+        "vanilla",
+        "wiki.txt",
+        "--writing_params_path",
+        path,
+        "--finetune_corpus_path",
+        "birth_places_train.tsv",
+        "--epochs",
+        "1",
+        *more,
+    )
 
 
 def test_the_commands_as_printed(knowledge: Load, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,9 +179,20 @@ def test_a_finished_training_writes_its_file_again_and_other_settings_are_refuse
     for more, reason in ((["--seed", "1"], "training.seed 0"), (["--width", "32"], "width 16")):
         with pytest.raises(SystemExit) as stop:
             knowledge("run").main(
-                ["finetune", "vanilla", "wiki.txt", "--writing_params_path", "model.params",
-                 "--finetune_corpus_path", "birth_places_train.tsv", "--epochs", "1", *SMALL, *more]
-            )  # fmt: skip
+                [
+                    "finetune",
+                    "vanilla",
+                    "wiki.txt",
+                    "--writing_params_path",
+                    "model.params",
+                    "--finetune_corpus_path",
+                    "birth_places_train.tsv",
+                    "--epochs",
+                    "1",
+                    *SMALL,
+                    *more,
+                ]
+            )
         assert stop.value.code == 2 and reason in " ".join(capsys.readouterr().err.split())
     assert Path("model.params").read_bytes() == before
 
@@ -271,9 +293,24 @@ def test_parameters_of_another_model_are_refused_by_the_difference(
     for (variant, corpus, params, width), sentence in cases.items():
         with pytest.raises(SystemExit) as stop:
             knowledge("run").main(
-                ["evaluate", variant, corpus, "--reading_params_path", params, "--eval_corpus_path", "birth_dev.tsv",
-                 "--outputs_path", "o", "--layers", "1", "--heads", "2", "--width", width]
-            )  # fmt: skip
+                [
+                    "evaluate",
+                    variant,
+                    corpus,
+                    "--reading_params_path",
+                    params,
+                    "--eval_corpus_path",
+                    "birth_dev.tsv",
+                    "--outputs_path",
+                    "o",
+                    "--layers",
+                    "1",
+                    "--heads",
+                    "2",
+                    "--width",
+                    width,
+                ]
+            )
         said = capsys.readouterr().err
         assert stop.value.code == 2 and sentence in said and "Traceback" not in said
         assert not Path("o").exists()

@@ -16,8 +16,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attnlab.data.vocabulary import MASK_CHAR, PAD_CHAR, UNKNOWN_CHAR
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, UNKNOWN_CHAR
 from attnlab.training.schedules import Schedule
 
 Load = Callable[[str], ModuleType]

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 Load = Callable[[str], ModuleType]
 

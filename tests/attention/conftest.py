@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from attnlab.attention import MixerShape, build_mixer, grouped, linear
+from attnlab.attention import MixerShape, build_mixer
+from attnlab.attention.variants import grouped, linear
 
 
 @pytest.fixture(autouse=True, scope="session")

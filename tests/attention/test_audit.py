@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
-from attnlab.attention import audit as module
-from attnlab.attention.audit import audit, check_cost, check_half, sees_future
-from attnlab.attention.cost import Growth, exponent, growth, peak_bytes
-from attnlab.attention.subject import Subject
-from attnlab.errors import UserError
+from attnlab.attention.audit import audit as module
+from attnlab.attention.audit.audit import audit, check_cost, check_half, sees_future
+from attnlab.attention.audit.cost import Growth, exponent, growth, peak_bytes
+from attnlab.attention.audit.subject import Subject
+from attnlab.base.errors import UserError
 
 SMALL = MixerShape(width=8, heads=2, context=20)
 
@@ -167,16 +167,7 @@ def test_memory_of_the_open_path_grows_faster_than_of_the_fused():
     lengths = (128, 256, 512)
     powers = {
         name: growth(lambda s, name=name: build_mixer(name, s), shape, lengths, repeats=1).memory
-        for name in (
-            "vanilla",
-            "pieces",
-            "linear",
-            "fastformer",
-            "aft-simple",
-            "aft-local",
-            "aft-conv",
-            "performer",
-        )
+        for name in ("vanilla", "pieces", "linear", "fastformer", "aft-simple", "aft-local", "aft-conv", "performer")
     }
     assert powers.pop("pieces") > 1.8
     assert all(power < 1.15 for power in powers.values()), powers

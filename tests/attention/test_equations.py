@@ -77,19 +77,18 @@ def naive_mask(mixer, x, causal):
 def cosine(mixer, x, causal):
     sharp = mixer.core.similarity.log_sharpness.exp().flatten()
     return attention(
-        mixer,
-        x,
-        causal,
-        *projected(mixer, x),
-        similarity=lambda a, b, h: sharp[h] * (a @ b) / (a.norm() * b.norm()),
+        mixer, x, causal, *projected(mixer, x), similarity=lambda a, b, h: sharp[h] * (a @ b) / (a.norm() * b.norm())
     )
 
 
 def distance(mixer, x, causal):
     return attention(
-        mixer, x, causal, *projected(mixer, x),
+        mixer,
+        x,
+        causal,
+        *projected(mixer, x),
         similarity=lambda a, b, h: -((a - b) ** 2).sum() / (2 * math.sqrt(len(a))),
-    )  # fmt: skip
+    )
 
 
 def additive(mixer, x, causal):

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from attnlab.attention import pieces
+from attnlab.base.errors import UserError
 from attnlab.check.reference import torch_attention
-from attnlab.errors import UserError
 
 STAGES = {
     "plain": {"n_heads": 1, "causal": False},

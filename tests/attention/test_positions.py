@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attnlab.attention import MixerShape
-from attnlab.attention.positions import Rotary, embedding_positions, relative_positions
-from attnlab.errors import UserError
+from attnlab.attention.parts.positions import Rotary, embedding_positions, relative_positions
+from attnlab.base.errors import UserError
 
 
 def test_rotary_scores_depend_on_the_distance_only():

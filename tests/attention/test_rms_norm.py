@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from attnlab.attention.rms_norm import RMSNorm
+from attnlab.attention.parts.rms_norm import RMSNorm
 from attnlab.models.parts import SquaredReLU
 
 

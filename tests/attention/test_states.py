@@ -1,14 +1,13 @@
 import pytest
 import torch
 
-from attnlab.attention.linear import causal_sums
-from attnlab.attention.states import NOTHING, prefixes, shift
+from attnlab.attention.parts.states import NOTHING, prefixes, shift
+from attnlab.attention.variants.linear import causal_sums
 
 
 def slow(logits, values):
     return torch.stack(
-        [(logits[..., : t + 1, :].softmax(-2) * values[..., : t + 1, :]).sum(-2) for t in range(values.shape[-2])],
-        -2,
+        [(logits[..., : t + 1, :].softmax(-2) * values[..., : t + 1, :]).sum(-2) for t in range(values.shape[-2])], -2
     )
 
 
@@ -40,10 +39,7 @@ def test_a_giant_weight_does_not_wipe_out_what_came_before():
 
 
 def test_gradients_equal_those_of_the_softmaxes():
-    logits, values = (
-        torch.randn(1, 11, 2).double().requires_grad_(),
-        torch.randn(1, 11, 2).double().requires_grad_(),
-    )
+    logits, values = (torch.randn(1, 11, 2).double().requires_grad_(), torch.randn(1, 11, 2).double().requires_grad_())
     weights = torch.randn(1, 11, 2).double()
     fast = torch.autograd.grad((prefixes(logits, values)[1] * weights).sum(), (logits, values))
     loop = torch.autograd.grad((slow(logits, values) * weights).sum(), (logits, values))

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from attnlab.attention import VARIANTS, Cache
-from attnlab.attention.performer import RandomFeatures
-from attnlab.errors import UserError
+from attnlab.attention.variants.performer import RandomFeatures
+from attnlab.base.errors import UserError
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, GPTShape
 

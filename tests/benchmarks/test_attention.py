@@ -28,9 +28,22 @@ def written(cli_environment: dict[str, str], tmp_path_factory: pytest.TempPathFa
     """What a run leaves behind. The memory budget is too small for `additive` at the longest length."""
     out = tmp_path_factory.mktemp("cost")
     done = run(
-        cli_environment, "--variants", "vanilla,additive,linear", "--lengths", "64,128,256", "--repeats", 3,
-        "--width", 16, "--heads", 2, "--megabytes", 6, "--out", out,
-    )  # fmt: skip
+        cli_environment,
+        "--variants",
+        "vanilla,additive,linear",
+        "--lengths",
+        "64,128,256",
+        "--repeats",
+        3,
+        "--width",
+        16,
+        "--heads",
+        2,
+        "--megabytes",
+        6,
+        "--out",
+        out,
+    )
     assert done.returncode == 0, done.stderr
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return {"out": out, "printed": done.stdout, "results": results}

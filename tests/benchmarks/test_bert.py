@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.wordpiece import WordPiece
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.model import BertModel
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bert.py"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.wordpiece import WordPiece
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.model import BertModel
 
 pytest.importorskip("transformers")
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "classification.py"

@@ -72,10 +72,7 @@ IN_PIECES = {
         ("B, T, C = Q.shape; return Q.view(B, n_heads, T, C // n_heads)", "split-without-transpose"),
         ("B, T, C = Q.shape; return Q.view(B, T, n_heads, C // n_heads)", "split-not-transposed"),
         ("B, T, C = Q.shape; return Q.view(B, T, -1, n_heads).permute(0, 3, 1, 2)", "split-interleaved"),
-        (
-            "B, T, C = Q.shape; return Q.view(B, T, n_heads, -1).permute(0, 2, 3, 1)",
-            "split-features-before-tokens",
-        ),
+        ("B, T, C = Q.shape; return Q.view(B, T, n_heads, -1).permute(0, 2, 3, 1)", "split-features-before-tokens"),
         ("return torch.stack(Q.split(Q.shape[-1] // n_heads, dim=-1))", "split-heads-first"),
         ("return Q", "split-ignored"),
     ],
@@ -178,8 +175,7 @@ def test_heads_that_are_neither_split_nor_merged_rightly(
 ) -> None:
     wrong = right_functions["self_attention"].replace("y = merge_heads(y)", "y = y.reshape(B, n_tok, n_embd)")
     wrong = wrong.replace(
-        "Q, K, V = split_heads_qkv(Q, K, V, n_heads)",
-        "Q, K, V = (x.reshape(B, n_heads, n_tok, -1) for x in (Q, K, V))",
+        "Q, K, V = split_heads_qkv(Q, K, V, n_heads)", "Q, K, V = (x.reshape(B, n_heads, n_tok, -1) for x in (Q, K, V))"
     )
     mistakes = {mistake for mistake, _ in failures(checked(self_attention=wrong), "self_attention")}
     assert mistakes == {"split-and-merge-without-transpose"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.base.errors import UserError
 from attnlab.check.source import blank_magics, read_remarks, read_source
-from attnlab.errors import UserError
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -24,17 +24,7 @@ def notebook(*cells: tuple[str, str]) -> str:
 def test_magics_are_blanked_line_for_line() -> None:
     text = "!pip install torch \\\n  numpy\n%time f()\nfiles = !ls\nif x:\n    !ls\n    y = 1\ntorch.tril?\n"
     blanked = blank_magics(text)
-    assert blanked.split("\n") == [
-        "pass",
-        "",
-        "pass",
-        "files = None",
-        "if x:",
-        "    pass",
-        "    y = 1",
-        "pass",
-        "",
-    ]
+    assert blanked.split("\n") == ["pass", "", "pass", "files = None", "if x:", "    pass", "    y = 1", "pass", ""]
 
 
 def test_a_percent_sign_that_starts_a_line_of_python_is_left_alone(tmp_path: Path) -> None:

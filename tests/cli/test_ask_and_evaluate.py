@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.data.pairs import Pair
-from attnlab.jobs.configs import WorldSection
+from attnlab.config.world import WorldSection
+from attnlab.data.questions import Pair
+from attnlab.data.world.world import world_of
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 TINY = ["--people", 12, "--places", 4, "--layers", 1, "--heads", 1, "--width", 16, "--context", 64, "--tokens", "words"]
@@ -25,7 +26,7 @@ def asked(attnlab: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pair() -> Pair:
-    return WorldSection(people=12, places=4).world().questions("test")[0]
+    return world_of(WorldSection(people=12, places=4)).questions("test")[0]
 
 
 def test_ask_shows_the_confidence_the_trace_and_can_abstain(asked: Path, attnlab: Run, pair: Pair) -> None:

@@ -3,8 +3,8 @@ import json
 from typer.testing import CliRunner
 
 from attnlab.attention import VARIANTS
+from attnlab.base.errors import UserError
 from attnlab.cli import app
-from attnlab.errors import UserError
 
 QUICK = ["--no-cost", "--no-half", "--context", "20", "--width", "8", "--heads", "2"]
 

@@ -19,9 +19,27 @@ from attnlab import cli
 
 Attnlab = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = (
-    "--layers", "1", "--heads", "2", "--width", "16", "--context", "16", "--batch-size", "4", "--dev-blocks", "8",
-    "--prefix-blocks", "2", "--device", "cpu", "--precision", "fp32", "--threads", "1",
-)  # fmt: skip
+    "--layers",
+    "1",
+    "--heads",
+    "2",
+    "--width",
+    "16",
+    "--context",
+    "16",
+    "--batch-size",
+    "4",
+    "--dev-blocks",
+    "8",
+    "--prefix-blocks",
+    "2",
+    "--device",
+    "cpu",
+    "--precision",
+    "fp32",
+    "--threads",
+    "1",
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,16 +53,31 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def losses(comparison: Path) -> dict[str, Any]:
     """Every loss of every seed, to the last digit."""
     rows = json.loads((comparison / "results.json").read_text(encoding="utf-8"))["variants"]
-    return {row["label"]: {name: row[name]["by_seed"] for name in ("train_loss", "dev_loss", "prefix_loss")}
-            for row in rows}  # fmt: skip
+    return {
+        row["label"]: {name: row[name]["by_seed"] for name in ("train_loss", "dev_loss", "prefix_loss")} for row in rows
+    }
 
 
 @pytest.mark.slow
 def test_a_killed_comparison_goes_on_as_if_nothing_had_happened(
     attnlab: Attnlab, cli_environment: dict[str, str], text: Path, tmp_path: Path
 ) -> None:
-    words = ["compare", "--attention", "vanilla,linear", "--corpus", str(text), "--seeds", "1", "--steps", "200",
-             "--evaluations", "10", "--dropout", "0.1", *SMALL]  # fmt: skip
+    words = [
+        "compare",
+        "--attention",
+        "vanilla,linear",
+        "--corpus",
+        str(text),
+        "--seeds",
+        "1",
+        "--steps",
+        "200",
+        "--evaluations",
+        "10",
+        "--dropout",
+        "0.1",
+        *SMALL,
+    ]
     killed = tmp_path / "killed"
     command = [sys.executable, "-m", "attnlab", "--quiet", *words, "--run", str(killed)]
     child = subprocess.Popen(command, env=cli_environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -18,9 +18,28 @@ from attnlab import cli
 from attnlab.runs import read_record
 
 Attnlab = Callable[..., subprocess.CompletedProcess[str]]
-SMALL = ["--set", "world.people=40", "--set", "world.places=6", "--set", "model.layers=1", "--set", "model.heads=2",
-         "--set", "model.width=16", "--set", "model.context=64", "--set", "data.tokens=words", "--threads", "1",
-         "--device", "cpu", "--precision", "fp32"]  # fmt: skip
+SMALL = [
+    "--set",
+    "world.people=40",
+    "--set",
+    "world.places=6",
+    "--set",
+    "model.layers=1",
+    "--set",
+    "model.heads=2",
+    "--set",
+    "model.width=16",
+    "--set",
+    "model.context=64",
+    "--set",
+    "data.tokens=words",
+    "--threads",
+    "1",
+    "--device",
+    "cpu",
+    "--precision",
+    "fp32",
+]
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from attnlab.base.errors import UserError
 from attnlab.cli import app
-from attnlab.errors import UserError
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

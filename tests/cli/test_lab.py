@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import typer
 
-from attnlab import __version__
 from attnlab.cli import app
+from attnlab.version import __version__
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -36,7 +36,7 @@ def test_the_help_shows_the_defaults_of_the_world() -> None:
     import typer
 
     from attnlab.cli import app
-    from attnlab.data.world import WorldSpec
+    from attnlab.data.world.world import WorldSpec
 
     command = typer.main.get_command(app).commands["world"]  # type: ignore[attr-defined]
     shown = {option.name: option.show_default for option in command.params if isinstance(option.show_default, str)}

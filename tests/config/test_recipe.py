@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.base.errors import UserError
 from attnlab.config import BatchSection, OptimizerSection, ScheduleSection, Section, TrainingSection, load
 from attnlab.config.recipe import default_of
-from attnlab.errors import UserError
 
 
 class Config(Section):
@@ -26,16 +26,10 @@ class Config(Section):
         ("optimizer:\n  lr: .inf\n", "line 2: optimizer.lr must be a finite number, got inf."),
         ("optimizer:\n  lr: -1\n", "line 2: optimizer.lr must be greater than 0, got -1."),
         ("optimizer: 3\n", "line 1: optimizer must be a group of 'key: value' lines, got 3."),
-        (
-            "optimizer:\n  name: adamv\n",
-            "line 2: optimizer.name: unknown optimizer 'adamv': did you mean 'adam'?",
-        ),
+        ("optimizer:\n  name: adamv\n", "line 2: optimizer.name: unknown optimizer 'adamv': did you mean 'adam'?"),
         ("training:\n  seed: yes\n", "line 2: training.seed: expected a whole number, got true."),
         ("training:\n  steps: 3.5\n", "line 2: training.steps must be a whole number, got 3.5."),
-        (
-            "training:\n  steps: 3\n  epochs: 1\n",
-            "training: epochs and steps exclude each other: give one of them.",
-        ),
+        ("training:\n  steps: 3\n  epochs: 1\n", "training: epochs and steps exclude each other: give one of them."),
         ("training:\n  evaluate_every: 3 weeks\n", "expected '100 steps' or '1 epoch', got '3 weeks'."),
         ("batch:\n  size: many\n", "line 2: batch.size must be a whole number or 'auto', got 'many'."),
         ("batch:\n  size: 1\n  size: 2\n", "line 3: 'size' stands twice: remove one of them."),

@@ -68,8 +68,7 @@ def test_epochs_differ_and_repeat_with_the_seed() -> None:
 def test_neighbours_change_from_epoch_to_epoch() -> None:
     """Sorting by length must not freeze who meets whom."""
     plan = BatchPlan(LENGTHS, size=8)
-    pairs = [{frozenset(pair) for batch in plan.epoch(e) for pair in pairwise(batch)}
-             for e in range(2)]  # fmt: skip
+    pairs = [{frozenset(pair) for batch in plan.epoch(e) for pair in pairwise(batch)} for e in range(2)]
     assert len(pairs[0] & pairs[1]) < 0.2 * len(pairs[0])
 
 
@@ -78,8 +77,10 @@ def test_a_stream_entered_in_the_middle_goes_on_as_if_never_left(accumulate: int
     batches = Batches(Rows(LENGTHS), BatchPlan(LENGTHS, size=64), accumulate)
     whole = [([b.indices for b in group], place) for group, place in islice(batches.stream(0, 0), 9)]
     epoch, start = whole[3][1]
-    rest = [([b.indices for b in group], place)
-            for (group, place), _ in zip(batches.stream(epoch, start), range(5), strict=False)]  # fmt: skip
+    rest = [
+        ([b.indices for b in group], place)
+        for (group, place), _ in zip(batches.stream(epoch, start), range(5), strict=False)
+    ]
     assert rest == whole[4:]
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.data.corruption import OBJECTIVES, CorpusExamples, Document
-from attnlab.data.phrases import phrases
+from attnlab.config.pretrain import OBJECTIVES as NAMES
 from attnlab.data.sequences import Asked
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.data.world import World, WorldSpec
-from attnlab.jobs.configs import OBJECTIVES as NAMES
+from attnlab.data.text.corruption import OBJECTIVES, CorpusExamples, Document
+from attnlab.data.text.phrases import phrases
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import World, WorldSpec
 
 CONTEXT = 48
 CORPUS = [*World(WorldSpec(people=40)).corpus(), "a", "Rome", "no name in here", "Ö"]

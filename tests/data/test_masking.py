@@ -7,12 +7,12 @@ from collections import Counter
 import pytest
 import torch
 
-from attnlab.data.joint import JointExamples, LabelledExamples
-from attnlab.data.masking import MaskedExamples, Masking
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.wordpiece import WordPiece
-from attnlab.errors import UserError
-from attnlab.objectives import IGNORE
+from attnlab.base.errors import UserError
+from attnlab.data.batching import IGNORE
+from attnlab.data.encoded import JointExamples, LabelledExamples
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.text.masking import MaskedExamples, Masking
+from attnlab.data.tokenizers.wordpiece import WordPiece
 
 
 @pytest.fixture(scope="module")

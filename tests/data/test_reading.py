@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.data.corpus import read_corpus
-from attnlab.data.pairs import Pair, Questions, read_pairs, read_questions
-from attnlab.data.world import World, WorldSpec
-from attnlab.data.world_files import write_world
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.questions import Pair, Questions, read_pairs, read_questions
+from attnlab.data.text.corpus import read_corpus
+from attnlab.data.world.files import write_world
+from attnlab.data.world.world import World, WorldSpec
 
 Reader = Callable[[Path], object]
 READERS: list[Reader] = [read_corpus, read_pairs, read_questions]
@@ -53,10 +53,7 @@ def test_what_was_written_is_read(tmp_path_factory: pytest.TempPathFactory, docu
 
 def test_labelled_and_unlabelled_questions(file: Path) -> None:
     file.write_text("Where was A born?\tParis\nWhere was B born?\tNew York\n")
-    assert read_pairs(file) == [
-        Pair("Where was A born?", "Paris"),
-        Pair("Where was B born?", "New York"),
-    ]
+    assert read_pairs(file) == [Pair("Where was A born?", "Paris"), Pair("Where was B born?", "New York")]
     assert read_questions(file).answers == ["Paris", "New York"]
     file.write_text("Where was A born?\n\nWhere was B born?\n")
     assert read_questions(file) == Questions(["Where was A born?", "Where was B born?"], None, [1, 3])
@@ -73,11 +70,7 @@ def test_a_written_world_is_read_back(tmp_path: Path) -> None:
 def test_a_missing_file_a_folder_and_an_empty_file_are_named(read: Reader, tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("\n \n")
-    for path, reason in [
-        (tmp_path / "none", "does not exist"),
-        (tmp_path, "is a folder"),
-        (empty, "is empty"),
-    ]:
+    for path, reason in [(tmp_path / "none", "does not exist"), (tmp_path, "is a folder"), (empty, "is empty")]:
         with pytest.raises(UserError, match=reason) as caught:
             read(path)
         assert str(path) in str(caught.value)

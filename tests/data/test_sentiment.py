@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import combinations
 
-from attnlab.data.sentiment import LABELS, load_sentiment
+from attnlab.data.tasks.sentiment import LABELS, load_sentiment
 
 SPLITS = load_sentiment()
 EXAMPLES = [example for examples in SPLITS.values() for example in examples]
@@ -17,11 +17,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def test_sizes_and_balance_are_exact() -> None:
-    assert {split: len(examples) for split, examples in SPLITS.items()} == {
-        "train": 360,
-        "dev": 120,
-        "test": 120,
-    }
+    assert {split: len(examples) for split, examples in SPLITS.items()} == {"train": 360, "dev": 120, "test": 120}
     for examples in SPLITS.values():
         assert Counter(example.label for example in examples) == dict.fromkeys(LABELS, len(examples) // 2)
 

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.data.batching import Batch
-from attnlab.data.pairs import read_pairs
-from attnlab.data.questions import QuestionExamples
+from attnlab.base.errors import UserError
+from attnlab.data.batching import IGNORE, Batch
+from attnlab.data.questions import QuestionExamples, read_pairs
 from attnlab.data.sequences import Asked, NextTokenExamples, next_token_tensors
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.errors import UserError
+from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, preset
-from attnlab.objectives import IGNORE, NextToken
+from attnlab.training.objectives import NextToken
 
 PAIRS = [("Where was Ada born?", "London"), ("Where was Kurt Gödel born?", "Brünn"), ("?", "x")]
 

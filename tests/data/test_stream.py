@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from attnlab.data.stream import Blocks, must_fill_a_block, read_stream
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.text.stream import Blocks, must_fill_a_block, read_stream
 
 
 @pytest.fixture

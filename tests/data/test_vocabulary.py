@@ -8,11 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.vocabulary import LEVELS, MASK_CHAR, PAD_CHAR, SPECIAL, Vocabulary
-from attnlab.data.words import join_words, split_words
-from attnlab.data.world import World, WorldSpec
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tokenizers.vocabulary import LEVELS, MASK_CHAR, PAD_CHAR, SPECIAL, Vocabulary, join_words, split_words
+from attnlab.data.world.world import World, WorldSpec
 
 CORPUS = World(WorldSpec(people=60)).corpus()
 ANY_TEXT = st.text() | st.text(alphabet="ab1 .,-'\"()/$\u0301\u0915\u093f□⁇")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
-from attnlab.data.bert_words import Words
-from attnlab.data.wordpiece import SPECIAL, WordPiece, truncate
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.tokenizers.wordpiece import SPECIAL, WordPiece, truncate
+from attnlab.data.tokenizers.wordpiece_text import Words
 
 DATA = Path(os.environ.get("ATTNLAB_DATA", "no data"))
 MODEL = Path(os.environ.get("ATTNLAB_MODELS", "no models"), "bert-tiny")
@@ -22,16 +22,36 @@ needs_model = pytest.mark.skipif(not MODEL.is_dir(), reason="ATTNLAB_MODELS has 
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="ATTNLAB_DATA is not set")
 
 ADVERSARIAL = [
-    "", " ", "\t\n\r", "plain words, and punctuation!", "don't can't U.S.A. 3.14 $5 50% a_b a-b",
-    "Crème brûlée à la carte, naïve Ångström, İstanbul, ŒUVRE", "e\u0301 versus \u00e9, n\u0303, a\u0323\u0302",
-    "ΟΔΥΣΣΕΥΣ Σ ΣΑΣ", "中文字符 mixed 漢字and日本語 ひらがな 한국어", "\uf900 \ufa0e \U0002f800",
-    "zero\u200bwidth\u200djoiner\ufeff\u2060", "con\x00trol\x01s\x7f \x0b vertical\x0ctab \x85 next\x1cline",
-    "non\u00a0breaking\u2009thin\u3000wide\u2028line", "\ufffd replaced", "a" * 100, "a" * 101, "x" * 5000,
-    "supercalifragilisticexpialidocious antidisestablishmentarianism", "😀👍🏽👩‍👩‍👧 ☕ ™ © ½ ² ①", "—–‘’“”…«»¿¡",
-    "[CLS] is [MASK]ed by[SEP][PAD][UNK]", "[cls] [ MASK ] [[MASK]] [MASK", "##ing ## # ##", "\ue000private\U000f0000",
-    "`~!@#$%^&*()-_=+[]{}\\|;:'\",.<>/?", "ﬁne ﬂow ǅ ß ẞ ŉ", "𝐁𝐨𝐥𝐝 𝕏", "العربية עברית हिन्दी ไทย",
+    "",
+    " ",
+    "\t\n\r",
+    "plain words, and punctuation!",
+    "don't can't U.S.A. 3.14 $5 50% a_b a-b",
+    "Crème brûlée à la carte, naïve Ångström, İstanbul, ŒUVRE",
+    "e\u0301 versus \u00e9, n\u0303, a\u0323\u0302",
+    "ΟΔΥΣΣΕΥΣ Σ ΣΑΣ",
+    "中文字符 mixed 漢字and日本語 ひらがな 한국어",
+    "\uf900 \ufa0e \U0002f800",
+    "zero\u200bwidth\u200djoiner\ufeff\u2060",
+    "con\x00trol\x01s\x7f \x0b vertical\x0ctab \x85 next\x1cline",
+    "non\u00a0breaking\u2009thin\u3000wide\u2028line",
+    "\ufffd replaced",
+    "a" * 100,
+    "a" * 101,
+    "x" * 5000,
+    "supercalifragilisticexpialidocious antidisestablishmentarianism",
+    "😀👍🏽👩‍👩‍👧 ☕ ™ © ½ ² ①",
+    "—–‘’“”…«»¿¡",
+    "[CLS] is [MASK]ed by[SEP][PAD][UNK]",
+    "[cls] [ MASK ] [[MASK]] [MASK",
+    "##ing ## # ##",
+    "\ue000private\U000f0000",
+    "`~!@#$%^&*()-_=+[]{}\\|;:'\",.<>/?",
+    "ﬁne ﬂow ǅ ß ẞ ŉ",
+    "𝐁𝐨𝐥𝐝 𝕏",
+    "العربية עברית हिन्दी ไทย",
     "\u037e \u1fef \u2126 \u212b",
-]  # fmt: skip
+]
 
 
 def library(pieces: list[str], **normal: bool | None) -> Tokenizer:
@@ -183,7 +203,7 @@ def test_a_learned_vocabulary_cuts_about_as_finely_as_the_librarys(embedded: lis
 
 @pytest.fixture(scope="module")
 def embedded() -> list[str]:
-    from attnlab.data.sentiment import load_sentiment
+    from attnlab.data.tasks.sentiment import load_sentiment
 
     return [example.text for split in load_sentiment().values() for example in split]
 

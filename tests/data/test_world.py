@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab.data import names, sentences
-from attnlab.data.draws import Draws
-from attnlab.data.world import SPLITS, World, WorldSpec
-from attnlab.data.world_files import write_world
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.world import names, sentences
+from attnlab.data.world.files import write_world
+from attnlab.data.world.names import Draws
+from attnlab.data.world.world import SPLITS, World, WorldSpec
 
 SMALL = WorldSpec(people=402, places=20, documents=5, paraphrases=3, sentences=3, seed=7)
 
@@ -169,8 +169,8 @@ def test_another_seed_is_another_world() -> None:
 
 def test_the_files_are_the_same_to_the_byte_under_any_hash_seed(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from attnlab.data.world import *; "
-        "from attnlab.data.world_files import *; write_world(World(WorldSpec(people=50)), Path(sys.argv[1]))"
+        "import sys; from pathlib import Path; from attnlab.data.world.world import *; "
+        "from attnlab.data.world.files import *; write_world(World(WorldSpec(people=50)), Path(sys.argv[1]))"
     )
     for hash_seed in "1", "2":
         environment = {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": ":".join(sys.path)}
@@ -244,7 +244,7 @@ def test_a_world_told_block_by_block_is_the_same_world(monkeypatch: pytest.Monke
     """A large world is never in memory as a whole; the blocks must not show in what is told."""
     whole = World(SMALL)
     corpus, questions = whole.corpus(), {split: whole.questions(split) for split in SPLITS}
-    monkeypatch.setattr("attnlab.data.world.BLOCK", 24 * names.MEMBERS)
+    monkeypatch.setattr("attnlab.data.world.world.BLOCK", 24 * names.MEMBERS)
     pieces = World(SMALL)
     write_world(pieces, tmp_path / "world")
     assert "people" not in vars(pieces), "writing a world must not gather everybody"
@@ -264,8 +264,12 @@ def test_there_are_many_wordings_and_the_further_ones_change_no_smaller_world() 
 def test_name_first_means_that_a_reader_meets_the_name_before_the_place() -> None:
     spec = dataclasses.replace(SMALL, name_first=True, sentences=1, documents=16, paraphrases=16)
     world, mixed = World(spec), World(dataclasses.replace(spec, name_first=False))
-    assert all(text.index(world.people[n % spec.people].name) < text.index(world.people[n % spec.people].birthplace)
-               for n, text in enumerate(world.documents()))  # fmt: skip
-    early = [text.index(mixed.people[n % spec.people].name) < text.index(mixed.people[n % spec.people].birthplace)
-             for n, text in enumerate(mixed.documents())]  # fmt: skip
+    assert all(
+        text.index(world.people[n % spec.people].name) < text.index(world.people[n % spec.people].birthplace)
+        for n, text in enumerate(world.documents())
+    )
+    early = [
+        text.index(mixed.people[n % spec.people].name) < text.index(mixed.people[n % spec.people].birthplace)
+        for n, text in enumerate(mixed.documents())
+    ]
     assert 0.4 < np.mean(early) < 0.7

@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from attnlab.attention import MixerShape, find_variant
-from attnlab.attention.audit import audit
+from attnlab.attention.audit.audit import audit
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "attention.md").read_text(encoding="utf-8")
@@ -47,9 +47,27 @@ def test_a_model_takes_a_file_for_a_name(
 ) -> None:
     attnlab("new", "attention", "my_idea", cwd=tmp_path)
     done = attnlab(
-        "pretrain", "--attention", "my_idea.py", "--steps", 2, "--people", 8, "--layers", 1, "--heads", 2,
-        "--width", 16, "--device", "cpu", "--precision", "fp32", "--run", "run", cwd=tmp_path,
-    )  # fmt: skip
+        "pretrain",
+        "--attention",
+        "my_idea.py",
+        "--steps",
+        2,
+        "--people",
+        8,
+        "--layers",
+        1,
+        "--heads",
+        2,
+        "--width",
+        16,
+        "--device",
+        "cpu",
+        "--precision",
+        "fp32",
+        "--run",
+        "run",
+        cwd=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     assert "my_idea.py\n" in (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8")
 
@@ -59,9 +77,7 @@ def without_numbers(text: str) -> str:
     return " ".join(re.sub(r"\d[\d.,e-]*", "#", text).split())
 
 
-def test_the_audit_shown_is_what_the_command_prints(
-    attnlab: Callable[..., subprocess.CompletedProcess[str]],
-) -> None:
+def test_the_audit_shown_is_what_the_command_prints(attnlab: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     found = re.search(r"\$ attnlab audit naive-mask\n(.*?)```", PAGE, re.DOTALL)
     assert found, "the page has lost its audit"
     done = attnlab("audit", "naive-mask", "--no-cost", "--no-half")

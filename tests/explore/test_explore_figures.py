@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from attnlab import explore
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 SELECTION, SQUARE, KNOWN = (explore.example(name) for name in ("selection", "square", "argmax"))
 FOUND: dict[str, Callable[[], explore.Exploration]] = {

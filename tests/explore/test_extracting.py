@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab import explore
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 
 @st.composite

@@ -33,9 +33,7 @@ def in_hull(point: np.ndarray, others: np.ndarray) -> bool:
 
 @few
 @given(key_sets())
-def test_a_key_is_a_face_of_its_own_exactly_when_it_is_outside_the_hull_of_the_others(
-    keys: np.ndarray,
-) -> None:
+def test_a_key_is_a_face_of_its_own_exactly_when_it_is_outside_the_hull_of_the_others(keys: np.ndarray) -> None:
     for index in range(len(keys)):
         alone = smallest_face(keys, (index,)).members == (index,)
         assert alone == (not in_hull(keys[index], np.delete(keys, index, axis=0)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore import read_matrix, read_rows, read_vector
 
 MATRIX = [[1.0, -0.5], [2e-3, 4.0]]

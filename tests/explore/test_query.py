@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnlab import explore
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.attend import softmax
 from attnlab.explore.closest import likeliest
 from attnlab.explore.query import best_query

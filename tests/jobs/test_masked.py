@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 import torch
 
+from attnlab.base.errors import UserError
 from attnlab.config import check
-from attnlab.data.masking import Masking, blocks
-from attnlab.data.sentiment import load_sentiment
-from attnlab.data.wordpiece import WordPiece
-from attnlab.errors import UserError
-from attnlab.jobs.configs import KnowledgeConfig, PretrainConfig
-from attnlab.jobs.job import RunOptions, run_job, saved_config
-from attnlab.jobs.knowledge import load_gpt
-from attnlab.jobs.masked import score
+from attnlab.config.knowledge import KnowledgeConfig
+from attnlab.config.pretrain import PretrainConfig
+from attnlab.data.batching import IGNORE
+from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.text.masking import Masking, blocks
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.jobs.engine import RunOptions, run_job, saved_config
+from attnlab.jobs.masked_words import score
 from attnlab.jobs.pretrain import PretrainJob
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
-from attnlab.models.bert_heads import BertForMaskedLanguageModel
-from attnlab.objectives import IGNORE
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.heads import BertForMaskedLanguageModel
+from attnlab.models.bert.model import BertModel
+from attnlab.models.loading import load_gpt
 from attnlab.runs import read_config, read_record, series
 from attnlab.training.loop import Trainer
 
@@ -50,9 +51,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory, corpus: Path) -> Path:
 
 def config(corpus: Path | None, **changes: Any) -> PretrainConfig:
     settings: dict[str, Any] = {
-        "data": {"corpus": str(corpus)} if corpus else {}, "objective": {"name": "mlm"}, "machine": MACHINE,
-        "training": {"steps": 4}, "masking": {"vocabulary": 300}, "model": MODEL,
-    }  # fmt: skip
+        "data": {"corpus": str(corpus)} if corpus else {},
+        "objective": {"name": "mlm"},
+        "machine": MACHINE,
+        "training": {"steps": 4},
+        "masking": {"vocabulary": 300},
+        "model": MODEL,
+    }
     return check(PretrainConfig, settings | changes)
 
 
@@ -101,8 +106,11 @@ def test_a_bert_from_a_folder_goes_on_with_its_own_shape(tmp_path: Path, corpus:
     run = train(config(corpus, masking=masking, model={}), tmp_path / "run")
     saved = read_config(run)
     assert {name: saved["model"][name] for name in ("layers", "heads", "width", "context")} == {
-        "layers": 2, "heads": 2, "width": 16, "context": 40,
-    }  # fmt: skip
+        "layers": 2,
+        "heads": 2,
+        "width": 16,
+        "context": 40,
+    }
     assert saved["optimizer"]["lr"] == 1e-4
     assert (folder / "vocab.txt").read_bytes() == (run / "model" / "vocab.txt").read_bytes()
     before, after = (BertModel.from_pretrained(path).words.weight for path in (folder, run / "model"))
@@ -223,11 +231,14 @@ def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
         PretrainJob(config(tmp_path / "x")).build("cpu")
 
 
-@pytest.mark.parametrize(("kind", "values", "sentence"), [
-    (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot take turns"),
-    (PretrainConfig, {"masking": {"share": 0}}, "greater than 0"),
-    (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "answers no questions"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("kind", "values", "sentence"),
+    [
+        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot take turns"),
+        (PretrainConfig, {"masking": {"share": 0}}, "greater than 0"),
+        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "answers no questions"),
+    ],
+)
 def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         check(kind, values)

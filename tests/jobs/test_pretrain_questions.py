@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.answers.background import background
-from attnlab.answers.evaluate import Options, evaluate_run
+from attnlab.base.errors import UserError
 from attnlab.config import check
-from attnlab.errors import UserError
-from attnlab.jobs.configs import FinetuneConfig, PretrainConfig
+from attnlab.config.finetune import FinetuneConfig
+from attnlab.config.pretrain import PretrainConfig
+from attnlab.data.batching import IGNORE
+from attnlab.data.world.world import world_of
+from attnlab.evaluation.evaluate import Options, evaluate_run
+from attnlab.evaluation.sources import background
+from attnlab.jobs.engine import RunOptions, run_job
 from attnlab.jobs.finetune import FinetuneJob
-from attnlab.jobs.job import RunOptions, run_job
 from attnlab.jobs.pretrain import PretrainJob
-from attnlab.objectives import IGNORE
 from attnlab.runs import read_metrics
 
 SMALL = {
@@ -37,15 +39,15 @@ def test_questions_of_the_world_are_learnt_and_watched(tmp_path: Path) -> None:
     watched = [line for line in read_metrics(run / "metrics.jsonl") if line["split"] == "dev"]
     assert [set(line) >= {"accuracy", "best"} for line in watched] == [True]
     known = background(run)
-    assert known.trained_on == job.config.world.world().questions("train")
+    assert known.trained_on == world_of(job.config.world).questions("train")
     done = evaluate_run(run, Options(strangers=5, out=tmp_path / "report"))
-    assert done.count == len(job.config.world.world().questions("test"))
+    assert done.count == len(world_of(job.config.world).questions("test"))
 
 
 def test_only_answers_are_asked_of_questions() -> None:
     job = PretrainJob(config(data={"tokens": "words", "world_questions": True}))
     parts = job.build("cpu")
-    world = job.config.world.world()
+    world = world_of(job.config.world)
     asked = len(world.questions("train"))
     inputs = parts.data.collate(range(len(parts.data.lengths) - asked, len(parts.data.lengths)), 0)
     answers = [place for _, place in world.questions("train")]

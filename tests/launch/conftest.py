@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.launch.cluster import Child, Lab
 
-from attnlab import console
+from attnlab.base import console
 from attnlab.cli import main
 
 LOOPBACK = Path(__file__).parents[2] / "tools" / "slurm_loopback.sh"
@@ -64,7 +64,8 @@ def child(slurm: dict[str, str], tmp_path: Path) -> Child:
 
     def start(*words: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "attnlab", *map(str, words)]
-        return subprocess.Popen(command, env=slurm, cwd=tmp_path, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)  # fmt: skip
+        return subprocess.Popen(
+            command, env=slurm, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
 
     return start

@@ -14,17 +14,17 @@ from typing import Any
 
 import pytest
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.interrupts import listening
 from attnlab.cli import main
-from attnlab.errors import UserError
 from attnlab.launch import submit
 from attnlab.launch.config import LaunchConfig, asked, minutes
 from attnlab.launch.queue import Queued
 from attnlab.launch.records import Submission, find, folders, note, submissions_of
 from attnlab.launch.slurm import _parameters
-from attnlab.launch.standing import state
+from attnlab.launch.status import state
 from attnlab.runs import RunFolder, read_record
-from attnlab.training.stop import listening
 
 Lab = Callable[..., tuple[int, str, str]]
 LAUNCH = ("how", "launch")
@@ -176,8 +176,9 @@ def test_a_comparison_is_one_command_a_cell_and_one_that_gathers(lab: Lab, hande
     words = ["--corpus=text.txt", "--attention=vanilla,linear", "--seeds=2", "--layers=1", "--heads=2", "--width=16"]
     assert lab("compare", *words, "--context=16", "--run=out", "--launch=slurm", "--at-once=2")[0] == 0
     assert [task.begin[3:] for task in handed] == [
-        *[["compare", "--run=out", f"--cell={n}"] for n in range(4)], ["compare", "--run=out", "--gather"],
-    ]  # fmt: skip
+        *[["compare", "--run=out", f"--cell={n}"] for n in range(4)],
+        ["compare", "--run=out", "--gather"],
+    ]
     [submission] = submissions_of(Path("out"))
     assert submission.runs == [f"cells/{name}/seed-{seed}" for seed in (0, 1) for name in ("vanilla", "linear")]
     assert submission.gather == "11" and json.loads(Path("out/status.json").read_text())["state"] == "queued"
@@ -201,15 +202,9 @@ def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, handed: l
         (["pretrain", "--launch", "slurm", "--lr", "-1"], "--lr: optimizer.lr must be greater than 0, got '-1'."),
         (["pretrain", "--launch", "slurm", "--run", "taken"], "taken already exists"),
         (["pretrain", "--launch", "slurm", "--corpus", "none.txt"], "--corpus: "),
-        (
-            ["pretrain", "--launch", "slurm", "--profile", "none.yaml"],
-            "--profile: none.yaml: there is no such",
-        ),
+        (["pretrain", "--launch", "slurm", "--profile", "none.yaml"], "--profile: none.yaml: there is no such"),
         (["pretrain", "--launch", "slurm", "--time", "0"], "--time: slurm.time: a job needs at least a minute."),
-        (
-            ["pretrain", "--launch", "slurm", "--time", "1", "--warning", "60"],
-            "--time, --warning: slurm: a warning",
-        ),
+        (["pretrain", "--launch", "slurm", "--time", "1", "--warning", "60"], "--time, --warning: slurm: a warning"),
         (["pretrain", "--launch", "slurm", "--resume", "--run", "none"], "none: there is no such run folder"),
         (["demo", "--launch", "slurm", "--out", "taken"], "taken is not empty"),
         (["compare", "--launch", "slurm", "--corpus", "none.txt"], "--corpus: "),

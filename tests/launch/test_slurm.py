@@ -39,8 +39,10 @@ COMPARE = """
 def test_the_cluster_is_described(lab: Lab) -> None:
     found = json.loads(lab("cluster", "--json").stdout)
     assert [(nodes["partition"], nodes["nodes"], nodes["cpus"]) for nodes in found] == [
-        ("low", "1", "2"), ("high", "1", "2"), ("wide", "2", "2"),
-    ]  # fmt: skip
+        ("low", "1", "2"),
+        ("high", "1", "2"),
+        ("wide", "2", "2"),
+    ]
     assert "loopback" in lab("cluster").stdout
 
 
@@ -165,16 +167,25 @@ def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path:
     shutil.copytree(ASSIGNMENT, tmp_path / "course", ignore=shutil.ignore_patterns("runs", "__pycache__"))
     (tmp_path / "boolq").mkdir()
     for name, count in (("train", 40), ("dev", 10)):
-        rows = [{"question": f"{name} {n}", "passage": ("a bad plot", "the film is good")[n % 2], "answer": n % 2 > 0}
-                for n in range(count)]  # fmt: skip
+        rows = [
+            {"question": f"{name} {n}", "passage": ("a bad plot", "the film is good")[n % 2], "answer": n % 2 > 0}
+            for n in range(count)
+        ]
         (tmp_path / "boolq" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    asked = {"PYTHON": sys.executable, "MODEL": str(tiny_model(tmp_path / "tiny", "distilbert")), "LR": "2e-2",
-             "EPOCHS": "10", "DEVICE": "cpu", "ATTNLAB_DATA": str(tmp_path)}  # fmt: skip
+    asked = {
+        "PYTHON": sys.executable,
+        "MODEL": str(tiny_model(tmp_path / "tiny", "distilbert")),
+        "LR": "2e-2",
+        "EPOCHS": "10",
+        "DEVICE": "cpu",
+        "ATTNLAB_DATA": str(tmp_path),
+    }
 
     def sbatch(folder: Path, **more: str) -> tuple[int, str]:
         command = ["sbatch", "--parsable", "--wait", "launchpad.sh"]
-        done = subprocess.run(command, env={**slurm, **asked, **more}, cwd=folder, text=True, capture_output=True,
-                              timeout=300)  # fmt: skip
+        done = subprocess.run(
+            command, env={**slurm, **asked, **more}, cwd=folder, text=True, capture_output=True, timeout=300
+        )
         return done.returncode, (folder / f"slurm-{int(done.stdout)}.out").read_text()
 
     code, said = sbatch(tmp_path / "course")

@@ -12,15 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlab.attention import VARIANTS
-from attnlab.data.batching import Batch
-from attnlab.data.wordpiece import WordPiece
-from attnlab.errors import UserError
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
-from attnlab.models.bert_heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
-from attnlab.objectives import IGNORE, Classification, Joint, MaskedWords
-from attnlab.pretrained.source import model_folder
+from attnlab.base.errors import UserError
+from attnlab.data.batching import IGNORE, Batch
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
+from attnlab.models.bert.model import BertModel
+from attnlab.models.pretrained.source import model_folder
 from attnlab.training.callbacks import JointProgress, Outlook, StepReport
+from attnlab.training.objectives import Classification, Joint, MaskedWords
 from attnlab.training.snapshot import TrainState
 
 SMALL = BertConfig(
@@ -127,8 +127,9 @@ def test_every_mixer_can_take_the_place_of_attention_and_padding_changes_nothing
     padded.load_state_dict(packed.state_dict())
     batch = random_batch(SMALL)
     real = batch["attention_mask"].bool()
-    torch.testing.assert_close(packed(**batch).last_hidden_state[real], padded(**batch).last_hidden_state[real],
-                               atol=1e-5, rtol=1e-5)  # fmt: skip
+    torch.testing.assert_close(
+        packed(**batch).last_hidden_state[real], padded(**batch).last_hidden_state[real], atol=1e-5, rtol=1e-5
+    )
     alone = packed(batch["input_ids"][1:2, :3], None, batch["token_type_ids"][1:2, :3]).last_hidden_state
     torch.testing.assert_close(packed(**batch).last_hidden_state[1:2, :3], alone, atol=1e-5, rtol=1e-5)
 

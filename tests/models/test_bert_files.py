@@ -13,12 +13,12 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from attnlab.data.lines import read_lines
-from attnlab.data.wordpiece import SPECIAL, WordPiece
-from attnlab.errors import UserError
-from attnlab.models.bert import BertModel
-from attnlab.models.bert_config import BertConfig
-from attnlab.models.bert_heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
+from attnlab.base.errors import UserError
+from attnlab.data.text.lines import read_lines
+from attnlab.data.tokenizers.wordpiece import SPECIAL, WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
+from attnlab.models.bert.model import BertModel
 
 SMALL = BertConfig(vocabulary=97, width=24, layers=2, heads=3, inside=40, context=32)
 IDS = torch.tensor([[5, 6, 7, 8, 9, 10], [11, 12, 13, 0, 0, 0]])
@@ -95,8 +95,14 @@ def test_a_saved_head_of_masked_words_is_read_by_transformers(tmp_path: Path, bu
 def test_what_transformers_saved_is_read_with_its_pretraining_heads(tmp_path: Path, file: str) -> None:
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
-    config = transformers.BertConfig(vocab_size=97, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
-                                     intermediate_size=40, max_position_embeddings=32)  # fmt: skip
+    config = transformers.BertConfig(
+        vocab_size=97,
+        hidden_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=3,
+        intermediate_size=40,
+        max_position_embeddings=32,
+    )
     theirs = transformers.BertForPreTraining(config).eval()
     torch.nn.init.normal_(theirs.cls.predictions.bias)
     theirs.save_pretrained(tmp_path)

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attnlab.attention import VARIANTS
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, preset
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.models.gpt import GPT, GPTShape, preset
 
 TINY = {"layers": 2, "heads": 2, "width": 16, "context": 12, "dropout": 0.0}

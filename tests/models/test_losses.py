@@ -8,7 +8,7 @@ import torch
 from attnlab.data.batching import Batch
 from attnlab.models.gpt import GPT, preset
 from attnlab.models.losses import prefix_losses, token_losses
-from attnlab.objectives import NextToken
+from attnlab.training.objectives import NextToken
 
 CAUSAL = ("vanilla", "cosine", "shared-qkv", "synthesizer", "aft-simple", "fastformer", "performer", "linear")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from attnlab.report.page import Passage, Table, write_page
 from attnlab.report.run_page import write_run_page
 from attnlab.runs import MetricsWriter, RunFolder
-from attnlab.stats import Proportion
+from attnlab.stats.intervals import Proportion
 
 
 def test_a_page_escapes_what_it_is_given(tmp_path: Path) -> None:

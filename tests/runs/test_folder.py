@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.runs import RunFolder, fresh_path, read_config, read_metrics, read_record, read_status
 from attnlab.runs.listing import differences, find_runs, summarise
 from attnlab.runs.metrics import MetricsWriter, cut_back
@@ -54,9 +54,11 @@ def test_two_processes_cannot_use_one_folder_and_a_crash_frees_it(tmp_path: Path
     )
     source = str(Path(__file__).parents[2] / "src")
     child = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "a")], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", code, str(tmp_path / "a")],
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": source},
-    )  # fmt: skip
+    )
     try:
         assert child.stdout is not None and child.stdout.readline() == "ready\n"
         with pytest.raises(UserError, match=f"in use by process {child.pid}"):

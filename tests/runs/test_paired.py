@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.runs.paired import pair_of, runs_tested
 from attnlab.runs.predictions import Said, read_predictions
 
@@ -15,8 +15,10 @@ from attnlab.runs.predictions import Said, read_predictions
 def said(folder: Path, right: str, texts: str = "abcdefghij") -> Path:
     """A run that was right where there is a 1."""
     folder.mkdir()
-    lines = [json.dumps({"text": text, "label": "yes", "said": "yes" if mark == "1" else "no"})
-             for text, mark in zip(texts, right, strict=True)]  # fmt: skip
+    lines = [
+        json.dumps({"text": text, "label": "yes", "said": "yes" if mark == "1" else "no"})
+        for text, mark in zip(texts, right, strict=True)
+    ]
     (folder / "predictions-test.jsonl").write_text("\n".join(lines) + "\n")
     return folder
 

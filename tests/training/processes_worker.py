@@ -8,9 +8,12 @@ from typing import Any
 from unittest.mock import patch
 
 from attnlab.config import check
-from attnlab.jobs.configs import ClassifyConfig, KnowledgeConfig, LanguageConfig, PretrainConfig
-from attnlab.jobs.job import RunOptions
-from attnlab.jobs.kinds import run_kind
+from attnlab.config.classify import ClassifyConfig
+from attnlab.config.knowledge import KnowledgeConfig
+from attnlab.config.language import LanguageConfig
+from attnlab.config.pretrain import PretrainConfig
+from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.registry import run_kind
 
 LINES = ["the film is good", "a bad plot", "not very good", "the actors was bad and the film is not good"] * 8
 MACHINE = {"device": "cpu", "precision": "fp32", "threads": 1}
@@ -33,38 +36,75 @@ def configs(folder: Path, sharded: bool) -> dict[str, tuple[str, Any]]:
     texts = str(folder / "texts.txt")
     common = {"machine": MACHINE, "training": TRAINING, "optimizer": {"lr": 1e-3}}
     classify: dict[str, Any] = {
-        **common, "data": data, "batch": {"size": 4}, "training": {**TRAINING, "evaluate_every": "3 steps"},
+        **common,
+        "data": data,
+        "batch": {"size": 4},
+        "training": {**TRAINING, "evaluate_every": "3 steps"},
         "model": {"name": str(folder / "bert"), "dropout": 0.0},
-    }  # fmt: skip
+    }
     pretrain: dict[str, Any] = {
-        **common, "world": WORLD, "model": GPT, "data": {"tokens": "words", "dev_share": 0.2},
-        "training": {**TRAINING, "evaluate_every": "3 steps"}, "batch": {"size": 7, "accumulate": 2},
-    }  # fmt: skip
+        **common,
+        "world": WORLD,
+        "model": GPT,
+        "data": {"tokens": "words", "dev_share": 0.2},
+        "training": {**TRAINING, "evaluate_every": "3 steps"},
+        "batch": {"size": 7, "accumulate": 2},
+    }
     sharding = {"sharding": "fsdp"} if sharded else {}
     joint = {"mlm": texts, "weight": 0.5, "schedule": "up"}
     half = {"training": {"steps": 2, "log_every": 1}, "batch": {"size": 5}}
     return {
         "spans": ("pretrain", check(PretrainConfig, {**pretrain, "optimizer": {"name": "muon"}})),
-        "masked": ("pretrain", check(PretrainConfig, {
-            **pretrain, "objective": {"name": "mlm"}, "masking": {"vocabulary": 60}, "world": {},
-            "data": {"corpus": texts, "dev_share": 0.2}, "model": {name: GPT[name] for name in GPT if name != "preset"},
-        })),
+        "masked": (
+            "pretrain",
+            check(
+                PretrainConfig,
+                {
+                    **pretrain,
+                    "objective": {"name": "mlm"},
+                    "masking": {"vocabulary": 60},
+                    "world": {},
+                    "data": {"corpus": texts, "dev_share": 0.2},
+                    "model": {name: GPT[name] for name in GPT if name != "preset"},
+                },
+            ),
+        ),
         "cut-up": ("pretrain", check(PretrainConfig, {**pretrain, "machine": {**MACHINE, **sharding}})),
-        "cut-up-joint": ("classify", check(ClassifyConfig, {
-            **classify, "joint": joint, "machine": {**MACHINE, **sharding},
-        })),
+        "cut-up-joint": (
+            "classify",
+            check(ClassifyConfig, {**classify, "joint": joint, "machine": {**MACHINE, **sharding}}),
+        ),
         "classes": ("classify", check(ClassifyConfig, classify)),
         "lora": ("classify", check(ClassifyConfig, {**classify, "tuning": {"method": "lora"}})),
         "joint": ("classify", check(ClassifyConfig, {**classify, "joint": joint})),
-        "language": ("language", check(LanguageConfig, {
-            **common, "data": {"corpus": texts}, "model": {**GPT, "context": 16}, "batch": {"size": 3},
-            "measures": {"prefix_blocks": 0},
-        })),
-        "chain": ("knowledge", check(KnowledgeConfig, {
-            "machine": MACHINE, "world": WORLD, "model": GPT, "data": {"tokens": "words"},
-            "pretrain": half, "finetune": half,
-        })),
-    }  # fmt: skip
+        "language": (
+            "language",
+            check(
+                LanguageConfig,
+                {
+                    **common,
+                    "data": {"corpus": texts},
+                    "model": {**GPT, "context": 16},
+                    "batch": {"size": 3},
+                    "measures": {"prefix_blocks": 0},
+                },
+            ),
+        ),
+        "chain": (
+            "knowledge",
+            check(
+                KnowledgeConfig,
+                {
+                    "machine": MACHINE,
+                    "world": WORLD,
+                    "model": GPT,
+                    "data": {"tokens": "words"},
+                    "pretrain": half,
+                    "finetune": half,
+                },
+            ),
+        ),
+    }
 
 
 def run_all(folder: Path, out: Path, sharded: bool) -> None:
@@ -74,7 +114,7 @@ def run_all(folder: Path, out: Path, sharded: bool) -> None:
 
 
 def main(folder: Path, out: Path) -> None:
-    from attnlab.processes.team import joined
+    from attnlab.distributed.team import joined
 
     with joined("cpu") as team:
         assert team.count == 2

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+from attnlab.base.errors import UserError
 from attnlab.data.batching import Batch, Batches, BatchPlan
-from attnlab.errors import UserError
 from attnlab.training import batch_size
 from attnlab.training.batch_size import find_batch_size, largest
 

@@ -12,21 +12,22 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.interrupts import Interrupted, StopRequest
+from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection, check
+from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batch, Batches, BatchPlan
-from attnlab.errors import RunFailed, UserError
-from attnlab.jobs.configs import LanguageConfig
+from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training import compile_choice, loop, setup
 from attnlab.training.callbacks import Callback, StepReport
-from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.compile_choice import choose_compile, decide
 from attnlab.training.loop import Trainer
 from attnlab.training.optimizers import make_optimizer
-from attnlab.training.pace import Pace
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator
-from attnlab.training.snapshot import TrainState, seed_everything
-from attnlab.training.stop import Interrupted, StopRequest
+from attnlab.training.snapshot import TrainState
+from attnlab.training.speed import Pace
 
 
 class Rows:
@@ -63,11 +64,17 @@ def make(compile: bool, dropout: float, folder: Path | None = None, **extra: Any
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3))
     rows, steps = Rows(), 15
     return Trainer(
-        model, ToZero(), Batches(rows, BatchPlan(rows.lengths, size=8)),
-        make_optimizer(model, OptimizerSection(lr=0.01)), Schedule(ScheduleSection(), steps),
-        TrainingSection(steps=steps), make_accelerator(MachineSection(device="cpu", precision="fp32", threads=1)),
-        compile=compile, checkpoints=Checkpoints(folder) if folder else None, **extra,
-    )  # fmt: skip
+        model,
+        ToZero(),
+        Batches(rows, BatchPlan(rows.lengths, size=8)),
+        make_optimizer(model, OptimizerSection(lr=0.01)),
+        Schedule(ScheduleSection(), steps),
+        TrainingSection(steps=steps),
+        make_accelerator(MachineSection(device="cpu", precision="fp32", threads=1)),
+        compile=compile,
+        checkpoints=Checkpoints(folder) if folder else None,
+        **extra,
+    )
 
 
 def test_compiled_training_gives_the_same_weights_under_the_same_names() -> None:

@@ -3,13 +3,13 @@
 import torch
 
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.corruption import CorpusExamples
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.vocabulary import Vocabulary
+from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, preset
-from attnlab.objectives import NextToken
 from attnlab.training.estimate import estimate
 from attnlab.training.memory import measured
+from attnlab.training.objectives import NextToken
 
 
 def setting() -> tuple[GPT, Batches]:

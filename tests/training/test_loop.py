@@ -13,17 +13,18 @@ import torch.nn.functional as F
 from accelerate import Accelerator
 from torch import nn
 
+from attnlab.base.errors import RunFailed
+from attnlab.base.interrupts import Interrupted, StopRequest, listening
+from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import Batch, Batches, BatchPlan
-from attnlab.errors import RunFailed
+from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training.callbacks import Callback, StepReport
-from attnlab.training.checkpoints import Checkpoints
 from attnlab.training.loop import Metric, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator
-from attnlab.training.snapshot import TrainState, seed_everything
-from attnlab.training.stop import Interrupted, StopRequest, listening
+from attnlab.training.snapshot import TrainState
 
 TARGETS = torch.randn(48, 3, generator=torch.Generator().manual_seed(1))
 
@@ -72,11 +73,16 @@ def make(
     settings = TrainingSection(steps=steps, **extra.pop("settings", {}))
     lr = extra.pop("lr", 0.01)
     return Trainer(
-        model, Squares(), Batches(points, BatchPlan(points.lengths, size=size), accumulate),
+        model,
+        Squares(),
+        Batches(points, BatchPlan(points.lengths, size=size), accumulate),
         make_optimizer(model, OptimizerSection(name=optimizer, lr=lr)),
-        Schedule(ScheduleSection(warmup_steps=2), steps), settings, accelerator(),
-        checkpoints=Checkpoints(folder) if folder else None, **extra,
-    )  # fmt: skip
+        Schedule(ScheduleSection(warmup_steps=2), steps),
+        settings,
+        accelerator(),
+        checkpoints=Checkpoints(folder) if folder else None,
+        **extra,
+    )
 
 
 def weights(trainer: Trainer) -> list[torch.Tensor]:
@@ -176,8 +182,14 @@ def test_patience_is_remembered_over_a_stop(tmp_path: Path) -> None:
     request = StopRequest()
     every = {"evaluate_every": "2 steps", "patience": 2}
     metric = Metric("accuracy", "higher")
-    first = make(tmp_path, evaluate=scripted([0.5, 0.4]), metric=metric, settings=every, stop=request,
-                 callbacks=[StopAt(request, 5)])  # fmt: skip
+    first = make(
+        tmp_path,
+        evaluate=scripted([0.5, 0.4]),
+        metric=metric,
+        settings=every,
+        stop=request,
+        callbacks=[StopAt(request, 5)],
+    )
     with pytest.raises(Interrupted):
         first.fit()
     second = make(tmp_path, evaluate=scripted([0.3]), metric=metric, settings=every)

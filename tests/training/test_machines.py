@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.errors import UserError
-from attnlab.processes.endings import PEER_LOST, Ending, cause, stopped_by
-from attnlab.processes.machines import Machines
-from attnlab.processes.place import Place
+from attnlab.base.errors import UserError
+from attnlab.distributed.exits import PEER_LOST, Ending, cause, stopped_by
+from attnlab.distributed.rank import Place
+from attnlab.launch.rendezvous import Machines
 
 
 def free_port() -> int:
@@ -97,8 +97,14 @@ class Launchers:
         (folder / "member.py").write_text(MEMBER)
         self.started = []
         for node in range(2):
-            srun = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": str(node), "SLURM_LOCALID": "0", "SLURM_JOB_ID": "7",
-                    "SLURMD_NODENAME": f"n{node}", "MASTER_PORT": str(port)}  # fmt: skip
+            srun = {
+                "SLURM_STEP_NUM_TASKS": "2",
+                "SLURM_PROCID": str(node),
+                "SLURM_LOCALID": "0",
+                "SLURM_JOB_ID": "7",
+                "SLURMD_NODENAME": f"n{node}",
+                "MASTER_PORT": str(port),
+            }
             # the second was told otherwise, as if it had seen an older state of the run: the first decides
             told = [sys.executable, str(folder / "member.py")] if node == 0 else ["false"]
             command = [sys.executable, "-m", "attnlab.launch.node", "1", str(folder / "run"), *told]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 
 from attnlab.config import check
+from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.stream import Blocks
-from attnlab.jobs.configs import LanguageConfig
+from attnlab.data.text.stream import Blocks
 from attnlab.models.gpt import GPT, preset
-from attnlab.objectives import NextToken
-from attnlab.training.pace import TIMED, measure_pace
+from attnlab.training.objectives import NextToken
+from attnlab.training.speed import TIMED, measure_pace
 
 
 def test_measuring_changes_nothing_and_counts_tokens() -> None:

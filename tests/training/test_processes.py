@@ -16,9 +16,9 @@ from safetensors.torch import load_file
 from tests.tiny_models import tiny_model
 from tests.training.processes_worker import run_all, write_data
 
-from attnlab.errors import UserError
-from attnlab.processes.launcher import run_several
-from attnlab.processes.place import Place, find_place
+from attnlab.base.errors import UserError
+from attnlab.distributed.rank import Place, find_place
+from attnlab.launch.processes import run_several
 from attnlab.runs import read_metrics, read_record, read_status
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -80,9 +80,12 @@ class Command:
     def __init__(self, environment: dict[str, str], run: Path, *words: str) -> None:
         self.run = run
         self.parent = psutil.Popen(
-            [sys.executable, "-m", "attnlab", *words], env=environment, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "attnlab", *words],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     def at_step(self, step: int) -> list[psutil.Process]:
         """Wait for it, and give the processes."""
@@ -161,10 +164,7 @@ def newest(run: Path) -> list[bytes]:
     return [(max((run / "checkpoints").glob("step-*")) / f"{name}.safetensors").read_bytes() for name in files]
 
 
-@pytest.mark.parametrize(
-    ("count", "sentence"),
-    [("0", "machine.processes"), ("99999", "would choke this machine")],
-)
+@pytest.mark.parametrize(("count", "sentence"), [("0", "machine.processes"), ("99999", "would choke this machine")])
 def test_a_wrong_number_is_one_sentence(attnlab: Run, tmp_path: Path, count: str, sentence: str) -> None:
     done = attnlab("pretrain", "--processes", count, "--device", "cpu", "--run", tmp_path / "run")
     assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
@@ -200,11 +200,24 @@ def test_what_the_first_process_says_itself_is_not_said_again(
 
 
 def test_places_are_read_from_torchrun_and_from_srun() -> None:
-    torchrun = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2",
-                "MASTER_ADDR": "n1", "MASTER_PORT": "1234"}  # fmt: skip
+    torchrun = {
+        "RANK": "3",
+        "WORLD_SIZE": "4",
+        "LOCAL_RANK": "1",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "n1",
+        "MASTER_PORT": "1234",
+    }
     assert find_place(torchrun) == Place(3, 4, 1, 2, "n1", 1234)
-    srun = {"SLURM_STEP_NUM_TASKS": "4", "SLURM_STEP_NUM_NODES": "1", "SLURM_STEP_TASKS_PER_NODE": "4",
-            "SLURM_PROCID": "2", "SLURM_LOCALID": "2", "SLURM_JOB_ID": "17", "SLURM_STEP_ID": "0"}  # fmt: skip
+    srun = {
+        "SLURM_STEP_NUM_TASKS": "4",
+        "SLURM_STEP_NUM_NODES": "1",
+        "SLURM_STEP_TASKS_PER_NODE": "4",
+        "SLURM_PROCID": "2",
+        "SLURM_LOCALID": "2",
+        "SLURM_JOB_ID": "17",
+        "SLURM_STEP_ID": "0",
+    }
     place = find_place(srun)
     assert place is not None and (place.rank, place.count, place.local_rank, place.local_count) == (2, 4, 2, 4)
     other = find_place({**srun, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"})

@@ -17,8 +17,18 @@ LARGER = Size("larger", vocabulary=512, layers=4, width=128, context=128, tied=F
 
 
 def gpt(size: Size, dropout: float) -> GPT:
-    return GPT(preset("vanilla", size.vocabulary, layers=size.layers, width=size.width, context=size.context, heads=2,
-                      dropout=0.1, attention_dropout=dropout))  # fmt: skip
+    return GPT(
+        preset(
+            "vanilla",
+            size.vocabulary,
+            layers=size.layers,
+            width=size.width,
+            context=size.context,
+            heads=2,
+            dropout=0.1,
+            attention_dropout=dropout,
+        )
+    )
 
 
 def step(model: nn.Module, size: Size, batch: int) -> None:

@@ -18,10 +18,10 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from attnlab.data.lines import numbered_lines, read_text
-from attnlab.data.pairs import split_pair
-from attnlab.data.vocabulary import MASK_CHAR, PAD_CHAR, Vocabulary
-from attnlab.errors import UserError, unknown
+from attnlab.base.errors import UserError, unknown
+from attnlab.data.questions import split_pair
+from attnlab.data.text.lines import numbered_lines, read_text
+from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, Vocabulary
 from utils import one_sentence
 
 CONTEXT = 128

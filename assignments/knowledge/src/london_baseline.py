@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from attnlab.data.pairs import read_questions
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.questions import read_questions
 from utils import evaluate_places, one_sentence, verdict
 
 

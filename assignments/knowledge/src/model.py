@@ -8,8 +8,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention import VARIANTS
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models import gpt
 
 
@@ -38,15 +38,25 @@ class GPTConfig:
                 f"embd_pdrop is {self.embd_pdrop} and resid_pdrop is {self.resid_pdrop}: give both the same value."
             )
         return gpt.GPTShape(
-            vocabulary=self.vocab_size, layers=self.n_layer, heads=self.n_head, width=self.n_embd,
-            context=self.block_size, attention=VARIANTS[self.variant], dropout=self.resid_pdrop,
+            vocabulary=self.vocab_size,
+            layers=self.n_layer,
+            heads=self.n_head,
+            width=self.n_embd,
+            context=self.block_size,
+            attention=VARIANTS[self.variant],
+            dropout=self.resid_pdrop,
             attention_dropout=self.attn_pdrop,
-        )  # fmt: skip
+        )
 
     def described(self) -> dict[str, str | int]:
         """What a parameters file must agree with, besides the characters."""
-        return {"attention": self.variant, "layers": self.n_layer, "heads": self.n_head, "width": self.n_embd,
-                "context": self.block_size}  # fmt: skip
+        return {
+            "attention": self.variant,
+            "layers": self.n_layer,
+            "heads": self.n_head,
+            "width": self.n_embd,
+            "context": self.block_size,
+        }
 
 
 class GPT(nn.Module):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from attnlab.errors import UserError, unknown
+from attnlab.base.errors import UserError, unknown
 
 LINE_BREAK = "setminus"  # what the backslash at the end of a line became in one place
 

@@ -14,9 +14,9 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from attnlab.errors import UserError
-from attnlab.runs.files import write_bytes
-from attnlab.training.checkpoints import Tensors, load_weights, weights_of
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_bytes
+from attnlab.runs.checkpoints import Tensors, load_weights, weights_of
 from model import GPT
 
 KEY = "attnlab knowledge"

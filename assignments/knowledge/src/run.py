@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NoReturn
 
 from attention import VARIANTS
-from attnlab import console
-from attnlab.answers.asking import answer
-from attnlab.data.lines import read_lines, read_text
-from attnlab.data.pairs import read_questions
-from attnlab.errors import UserError, unknown
-from attnlab.machine.device import resolve_device
-from attnlab.runs.files import sha256, write_text
-from attnlab.training.snapshot import seed_everything
+from attnlab.base import console
+from attnlab.base.errors import UserError, unknown
+from attnlab.base.files import sha256, write_text
+from attnlab.base.machine.device import resolve_device
+from attnlab.base.randomness import seed_everything
+from attnlab.data.questions import read_questions
+from attnlab.data.text.lines import read_lines, read_text
+from attnlab.models.asking import answer
 from dataset import CONTEXT, MARKS, CharCorruptionDataset, NameDataset, must_fit
 from model import GPT, GPTConfig
 from options import mend_options
@@ -57,8 +57,12 @@ def make_parser(function: str) -> Parser:
     for name, meaning in PATHS[function].items():
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=meaning)
     if function == "finetune":
-        parser.add_argument("--reading_params_path", type=Path, metavar="FILE",
-                            help="pretrained parameters to begin with; without them, no pretraining")  # fmt: skip
+        parser.add_argument(
+            "--reading_params_path",
+            type=Path,
+            metavar="FILE",
+            help="pretrained parameters to begin with; without them, no pretraining",
+        )
     if training:
         parser.add_argument("--epochs", type=_whole(1), help="fewer than the assignment's, to try it out")
         parser.add_argument("--seed", type=_whole(0), default=0, help="of everything random (0)")
@@ -78,8 +82,12 @@ def _whole(least: int) -> Callable[[str], int]:
 
 
 def option_names() -> set[str]:
-    return {option.removeprefix("--") for function in FUNCTIONS for action in make_parser(function)._actions
-            for option in action.option_strings}  # fmt: skip
+    return {
+        option.removeprefix("--")
+        for function in FUNCTIONS
+        for action in make_parser(function)._actions
+        for option in action.option_strings
+    }
 
 
 @one_sentence
@@ -102,15 +110,24 @@ def main(words: list[str]) -> None:
 def pretrain(args: argparse.Namespace) -> None:
     corpus = read_characters(args)
     Trainer(
-        make_model(args, corpus), corpus, None,
+        make_model(args, corpus),
+        corpus,
+        None,
         TrainerConfig(
-            max_epochs=args.epochs or 650, batch_size=128, learning_rate=6e-3, lr_decay=True,
-            warmup_tokens=512 * 20, final_tokens=200 * len(corpus) * CONTEXT,
-            ckpt_path=args.writing_params_path, seed=args.seed, device=args.device,
+            max_epochs=args.epochs or 650,
+            batch_size=128,
+            learning_rate=6e-3,
+            lr_decay=True,
+            warmup_tokens=512 * 20,
+            final_tokens=200 * len(corpus) * CONTEXT,
+            ckpt_path=args.writing_params_path,
+            seed=args.seed,
+            device=args.device,
         ),
-        label=f"pretrain {args.variant}", hint=f"{FASTER}.",
+        label=f"pretrain {args.variant}",
+        hint=f"{FASTER}.",
         facts={"documents": len(corpus), "corpus_sha256": sha256(args.pretrain_corpus_path)},
-    ).train()  # fmt: skip
+    ).train()
 
 
 def finetune(args: argparse.Namespace) -> None:
@@ -121,17 +138,30 @@ def finetune(args: argparse.Namespace) -> None:
     if start is not None:
         load_params(start, model, corpus.itos, str(args.pretrain_corpus_path))
     Trainer(
-        model, names, None,
+        model,
+        names,
+        None,
         TrainerConfig(
-            max_epochs=args.epochs or (75 if start is None else 10), batch_size=256, learning_rate=6e-4, lr_decay=True,
-            warmup_tokens=512 * 20, final_tokens=200 * len(corpus) * CONTEXT,
-            ckpt_path=args.writing_params_path, seed=args.seed, device=args.device,
+            max_epochs=args.epochs or (75 if start is None else 10),
+            batch_size=256,
+            learning_rate=6e-4,
+            lr_decay=True,
+            warmup_tokens=512 * 20,
+            final_tokens=200 * len(corpus) * CONTEXT,
+            ckpt_path=args.writing_params_path,
+            seed=args.seed,
+            device=args.device,
         ),
-        label=f"finetune {args.variant}", hint=f"{FASTER}.",
-        facts={"questions": len(names), "corpus_sha256": sha256(args.pretrain_corpus_path),
-               "questions_sha256": sha256(path), "start": "nothing" if start is None else sha256(start),
-               "changes": unknown_characters(corpus, path, [text for pair in names.pairs for text in pair])},
-    ).train()  # fmt: skip
+        label=f"finetune {args.variant}",
+        hint=f"{FASTER}.",
+        facts={
+            "questions": len(names),
+            "corpus_sha256": sha256(args.pretrain_corpus_path),
+            "questions_sha256": sha256(path),
+            "start": "nothing" if start is None else sha256(start),
+            "changes": unknown_characters(corpus, path, [text for pair in names.pairs for text in pair]),
+        },
+    ).train()
 
 
 def evaluate(args: argparse.Namespace) -> None:
@@ -159,10 +189,14 @@ def make_model(args: argparse.Namespace, corpus: CharCorruptionDataset) -> GPT:
     seed_everything(getattr(args, "seed", 0))
     return GPT(
         GPTConfig(
-            corpus.vocab_size, CONTEXT, n_layer=args.layers, n_head=args.heads, n_embd=args.width,
+            corpus.vocab_size,
+            CONTEXT,
+            n_layer=args.layers,
+            n_head=args.heads,
+            n_embd=args.width,
             synthesizer=args.variant == "synthesizer",
         )
-    )  # fmt: skip
+    )
 
 
 def unknown_characters(corpus: CharCorruptionDataset, path: Path, texts: list[str]) -> list[str]:

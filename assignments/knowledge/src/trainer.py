@@ -15,17 +15,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.formats import clock
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
-from attnlab.data.batching import Batches, BatchPlan
-from attnlab.jobs.configs import JobConfig
-from attnlab.jobs.course import KIND, train_or_go_on
-from attnlab.jobs.job import Parts, RunOptions, run_job
+from attnlab.config.job import JobConfig
+from attnlab.data.batching import IGNORE, Batches, BatchPlan
+from attnlab.jobs.engine import Parts, RunOptions, run_job
 from attnlab.jobs.pretrain import mean_loss
-from attnlab.objectives import IGNORE, NextToken
+from attnlab.jobs.scripted import KIND, train_or_go_on
 from attnlab.runs import RunFolder, is_run
 from attnlab.training.estimate import estimate
-from attnlab.training.progress import clock
+from attnlab.training.objectives import NextToken
 from attnlab.training.snapshot import TrainState
 from dataset import CharacterDataset
 from model import GPT
@@ -56,14 +56,17 @@ class TrainerConfig:
         """The same in the lab's words, for so many examples of so many positions."""
         return JobConfig(
             optimizer=OptimizerSection(
-                lr=self.learning_rate, beta1=self.betas[0], beta2=self.betas[1], clip=self.grad_norm_clip,
+                lr=self.learning_rate,
+                beta1=self.betas[0],
+                beta2=self.betas[1],
+                clip=self.grad_norm_clip,
                 weight_decay=self.weight_decay,
             ),
             schedule=self._schedule(examples, length),
             batch=BatchSection(size=self.batch_size, by_length=False),
             training=TrainingSection(epochs=self.max_epochs, seed=self.seed),
             machine=MachineSection(device=self.device, precision="fp32"),
-        )  # fmt: skip
+        )
 
     def _schedule(self, examples: int, length: int) -> ScheduleSection:
         """The course counts every position, padding too, so its tokens are steps: all batches have one length.
@@ -84,9 +87,16 @@ class Trainer:
     """Trains a model. `facts` tell what the data are, so that a training is not continued with others."""
 
     def __init__(
-        self, model: GPT, train_dataset: CharacterDataset, test_dataset: CharacterDataset | None,
-        config: TrainerConfig, *, label: str = "train", facts: dict[str, Any] | None = None, hint: str = "",
-    ) -> None:  # fmt: skip
+        self,
+        model: GPT,
+        train_dataset: CharacterDataset,
+        test_dataset: CharacterDataset | None,
+        config: TrainerConfig,
+        *,
+        label: str = "train",
+        facts: dict[str, Any] | None = None,
+        hint: str = "",
+    ) -> None:
         self.model, self.train_dataset, self.test_dataset, self.config = model, train_dataset, test_dataset, config
         self.label, self.facts, self.hint = label, facts or {}, hint
 
@@ -123,9 +133,8 @@ class _Job:
             held = Examples(test, trainer.config.seed)
             evaluate = mean_loss(Batches(held, BatchPlan(held.lengths, int(batch.size or 1))), device)
         return Parts(
-            model.lab, NextToken(), self.examples, evaluate,
-            facts={"model": size, **trainer.facts}, finish=self._finish,
-        )  # fmt: skip
+            model.lab, NextToken(), self.examples, evaluate, facts={"model": size, **trainer.facts}, finish=self._finish
+        )
 
     def _finish(self, run: RunFolder, state: TrainState) -> dict[str, Any]:
         path = self.trainer.config.ckpt_path

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attnlab import ending
-from attnlab.data.pairs import read_questions
-from attnlab.errors import UserError
+from attnlab.base import exit_codes as ending
+from attnlab.base.errors import UserError
+from attnlab.data.questions import read_questions
 
 
 def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tuple[float, float]:

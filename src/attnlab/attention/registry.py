@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 from torch import nn
 
-from attnlab.attention.positions import check_positions
+from attnlab.attention.parts.positions import check_positions
 from attnlab.attention.shape import MixerShape
-from attnlab.attention.userfile import load_variant
+from attnlab.attention.user_file import load_variant
 from attnlab.attention.variant import INSIDE, Variant
-from attnlab.errors import UserError, unknown
+from attnlab.base.errors import UserError, unknown
 
 VARIANTS: dict[str, Variant] = {}
 
@@ -26,13 +26,7 @@ Builder = Callable[[MixerShape], nn.Module]
 
 
 def variant(
-    name: str,
-    *,
-    equation: str,
-    paper: str,
-    time: float,
-    memory: float,
-    positions: frozenset[str] = frozenset(),
+    name: str, *, equation: str, paper: str, time: float, memory: float, positions: frozenset[str] = frozenset()
 ) -> Callable[[Builder], Builder]:
     """Enter the decorated builder under its name."""
 

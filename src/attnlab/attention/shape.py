@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 
 @dataclass(frozen=True)

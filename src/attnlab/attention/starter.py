@@ -6,7 +6,7 @@ import keyword
 import re
 from pathlib import Path
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 MIXER = '''"""{title}: say here what it does and why it might help.
 

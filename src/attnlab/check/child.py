@@ -24,13 +24,13 @@ from typing import Any
 import torch
 
 from attnlab.attention import pieces
+from attnlab.base.errors import nearest
 from attnlab.check.catalogue import Function
 from attnlab.check.clock import TimeLimit, limited
 from attnlab.check.judge import Judge, line_in
 from attnlab.check.load import load
 from attnlab.check.results import Job, Remark, Result, Status
 from attnlab.check.stages import CHECKS, Check
-from attnlab.errors import nearest
 
 Emit = Callable[[dict[str, Any]], None]
 MASK_CHECK = next(check.id for check in CHECKS if check.function == "make_causal_mask")

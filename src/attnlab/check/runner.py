@@ -20,10 +20,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import IO, Any
 
-import attnlab
+from attnlab.base.errors import RunFailed
 from attnlab.check.results import Job, Remark, Report, Result, Stage, Status, point_to_causes
 from attnlab.check.source import Source, read_remarks, read_source
-from attnlab.errors import RunFailed
 
 START_SECONDS = 120.0  # importing torch from a cold disk
 GRACE_SECONDS = 15.0  # what a child gets beyond its own time limit before it is ended
@@ -140,7 +139,7 @@ def _child(job: Job, complaints: IO[bytes]) -> Iterator[subprocess.Popen[str]]:
 
 
 def _environment() -> dict[str, str]:
-    package = str(Path(attnlab.__file__).parent.parent)
+    package = str(Path(__file__).resolve().parents[2])
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {
         **os.environ,

@@ -14,8 +14,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnlab.base.errors import UserError
 from attnlab.check.results import Remark
-from attnlab.errors import UserError
 
 # `!ls`, `%time f()`, `files = !ls`, `torch.tril?`
 MAGIC = re.compile(r"^(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<command>[!%].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$")

@@ -82,11 +82,7 @@ SIGNATURES = {
 
 
 def _check(
-    function: str,
-    stage: Stage,
-    arguments: Callable[[Bench], tuple[Any, ...]],
-    case: str = "",
-    optional: bool = False,
+    function: str, stage: Stage, arguments: Callable[[Bench], tuple[Any, ...]], case: str = "", optional: bool = False
 ) -> Check:
     expected = torch_attention if function == "self_attention" else getattr(pieces, function)
     return Check(function, SIGNATURES[function], stage, arguments, expected, case, optional)
@@ -111,12 +107,7 @@ CHECKS: tuple[Check, ...] = (
     _check("pairwise_similarities", Stage.HEADS, lambda b: (b.in_heads(), b.in_heads()), "with heads"),
     _check("apply_causal_mask", Stage.HEADS, lambda b: (b.make_mask(b.tokens), b.scores_in_heads()), "with heads"),
     _check("attn_softmax", Stage.HEADS, lambda b: (b.scores_in_heads(),), "with heads"),
-    _check(
-        "compute_outputs",
-        Stage.HEADS,
-        lambda b: (b.scores_in_heads().softmax(-1), b.in_heads()),
-        "with heads",
-    ),
+    _check("compute_outputs", Stage.HEADS, lambda b: (b.scores_in_heads().softmax(-1), b.in_heads()), "with heads"),
     _check("merge_heads", Stage.HEADS, lambda b: (b.in_heads(),)),
     _check("self_attention", Stage.HEADS, lambda b: (*_qkv(b), b.heads, False), "several heads, no mask"),
     _check("self_attention", Stage.HEADS, lambda b: (*_qkv(b), b.heads, True), "several heads, causal"),

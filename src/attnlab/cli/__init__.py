@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
-from attnlab import __version__, console
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.exit_codes import one_sentence
 from attnlab.cli import (
     ask,
     attention,
@@ -31,8 +33,7 @@ from attnlab.cli import (
     train,
     world,
 )
-from attnlab.ending import one_sentence
-from attnlab.errors import UserError
+from attnlab.version import __version__
 
 app = typer.Typer(
     name="attnlab",
@@ -54,8 +55,7 @@ def lab(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results and errors only.")] = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print details as well.")] = False,
     version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True),
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     if quiet and verbose:

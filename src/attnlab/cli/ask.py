@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from attnlab import console
+from attnlab.base import console
 from attnlab.cli.evaluate import AbstainBelow, Corpus, check_share
 
 if TYPE_CHECKING:
-    from attnlab.answers.background import Background
+    from attnlab.evaluation.sources import Background
 
 
 def ask(
@@ -28,10 +28,10 @@ def ask(
 ) -> None:
     """Ask a fine-tuned model; it answers with its confidence, the probability it gives to its answer."""
     check_share("--abstain-below", abstain_below)
-    from attnlab.answers.asking import answer, check_length
-    from attnlab.answers.background import background
-    from attnlab.errors import UserError
-    from attnlab.jobs.knowledge import load_gpt
+    from attnlab.base.errors import UserError
+    from attnlab.evaluation.sources import background
+    from attnlab.models.asking import answer, check_length
+    from attnlab.models.loading import load_gpt
 
     if corpus is not None and not trace:
         raise UserError("--corpus is where --trace looks: give --trace as well.")
@@ -65,7 +65,7 @@ def ask(
 
 def _show(known: Background, question: str, said: str) -> None:
     """The lines that name the person, those with the answer marked."""
-    from attnlab.answers.trace import MADE_UP, NEVER_NAMED, RETRIEVED
+    from attnlab.evaluation.trace import MADE_UP, NEVER_NAMED, RETRIEVED
 
     name = known.template.name(question)
     if known.reading is None:

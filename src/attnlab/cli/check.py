@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.errors import UserError
 from attnlab.check.results import Stage
-from attnlab.errors import UserError
 
 
 def register(app: typer.Typer) -> None:

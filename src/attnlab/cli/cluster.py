@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
 
 
 def cluster(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:

@@ -7,17 +7,17 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.cli.launching import end, must_exist, on_one_node, refuse
-from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
 from attnlab.cli.train import Overwrite, Recipe, must_keep
-from attnlab.compare.choices import AXES as CHOICES
-from attnlab.compare.config import CompareConfig, comparison_of
 from attnlab.config import leaves
+from attnlab.config.classify import ClassifyConfig
 from attnlab.config.flags import part_of, with_flags
 from attnlab.config.recipe import Key
-from attnlab.errors import UserError
-from attnlab.jobs.configs import ClassifyConfig
+from attnlab.experiments.compare.choices import AXES as CHOICES
+from attnlab.experiments.compare.config import CompareConfig, comparison_of
 from attnlab.launch.commandline import PROGRAM
 from attnlab.launch.config import ArrayLaunchConfig, asked
 from attnlab.launch.submit import none_at_work, ready, submit_array
@@ -26,33 +26,51 @@ from attnlab.runs.folder import ROOT, fresh_path
 Run = Annotated[Path | None, folder_of("comparison")]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Go on with the comparison in --run: what is missing, or more --seeds.",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option(
+        "--resume", help="Go on with the comparison in --run: what is missing, or more --seeds.", rich_help_panel="Run"
+    ),
+]
 
 PairOf = Annotated[
     str | None,
-    typer.Option("--pair", metavar="A,B", help="Test two variants of the finished comparison in --run; run nothing.",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option(
+        "--pair",
+        metavar="A,B",
+        help="Test two variants of the finished comparison in --run; run nothing.",
+        rich_help_panel="Run",
+    ),
+]
 CLASSIFIERS = part_of(
-    ClassifyConfig, "Classifiers (--models, --methods, --optimizers)", "data.task", "data.max_tokens", "data.examples",
-    "model.name", "tuning.method", "training.epochs",
-)  # fmt: skip
+    ClassifyConfig,
+    "Classifiers (--models, --methods, --optimizers)",
+    "data.task",
+    "data.max_tokens",
+    "data.examples",
+    "model.name",
+    "tuning.method",
+    "training.epochs",
+)
 IMPLIED = dict.fromkeys([*leaves(CLASSIFIERS), *(("compare", name) for name in CHOICES)], "classify")
 ASKING = Asking("compare", CompareConfig, "language", comparison_of, IMPLIED)
 
 
 OneCell = Annotated[
     int | None,
-    typer.Option("--cell", metavar="N", help="Run one cell of the comparison in --run: what a job of an array does.",
-                 rich_help_panel="Where it runs"),
-]  # fmt: skip
+    typer.Option(
+        "--cell",
+        metavar="N",
+        help="Run one cell of the comparison in --run: what a job of an array does.",
+        rich_help_panel="Where it runs",
+    ),
+]
 Gather = Annotated[
     bool,
-    typer.Option("--gather", help="Write results and report of what is finished in --run: what the last job does.",
-                 rich_help_panel="Where it runs"),
-]  # fmt: skip
+    typer.Option(
+        "--gather",
+        help="Write results and report of what is finished in --run: what the last job does.",
+        rich_help_panel="Where it runs",
+    ),
+]
 
 
 @with_flags(ArrayLaunchConfig)
@@ -70,7 +88,7 @@ def compare(
     gather: Gather = False,
 ) -> None:
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
-    from attnlab.compare.run import resume_comparison, run_comparison, saved_comparison
+    from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
 
     launch = asked(ArrayLaunchConfig, launching)
     if cell is not None or gather or pair is not None:
@@ -93,10 +111,10 @@ def compare(
 
 def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
     """What is done in a comparison that is there: one cell, two variants tested, or the report."""
-    from attnlab.compare.results import gather
-    from attnlab.compare.run import saved_comparison
-    from attnlab.compare.spread import gather_comparison, run_cell
-    from attnlab.compare.subjects import subject_of
+    from attnlab.experiments.compare.results import gather
+    from attnlab.experiments.compare.run import saved_comparison
+    from attnlab.experiments.compare.spread import gather_comparison, run_cell
+    from attnlab.experiments.compare.subjects import subject_of
 
     if path is None:
         option = "--cell" if cell is not None else "--pair" if pair is not None else "--gather"
@@ -112,7 +130,12 @@ def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
 
 def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool) -> None:
     """The missing cells as the tasks of an array, then a job that gathers."""
-    from attnlab.compare.spread import forget_comparison, missing_cells, queue_comparison, requeue_comparison
+    from attnlab.experiments.compare.spread import (
+        forget_comparison,
+        missing_cells,
+        queue_comparison,
+        requeue_comparison,
+    )
 
     ready(path)
     must_exist(config)
@@ -132,10 +155,10 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool)
 
 
 def _show(path: Path) -> None:
-    from attnlab.compare.results import gather
-    from attnlab.compare.run import saved_comparison
-    from attnlab.compare.subjects import subject_of
-    from attnlab.compare.words import verdicts
+    from attnlab.experiments.compare.results import gather
+    from attnlab.experiments.compare.run import saved_comparison
+    from attnlab.experiments.compare.subjects import subject_of
+    from attnlab.experiments.compare.words import verdicts
 
     results = gather(path, saved_comparison(path))
     subject = subject_of(results.config)

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.errors import UserError, unknown
+from attnlab.base import console
+from attnlab.base.errors import UserError, unknown
 
 app = typer.Typer(help="Labelled texts: list the tasks, look into one or into a file of your own, get one.")
 DataFolder = Annotated[
@@ -63,8 +63,7 @@ def show(
         str | None, typer.Option(metavar="A,B,...", help="Names of the classes, in order.", rich_help_panel=_OWN)
     ] = None,
     header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN),
+        bool | None, typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN)
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN)] = None,
     test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN)] = None,
@@ -98,7 +97,7 @@ def get(
 ) -> None:
     """Get labelled texts from the package registry that pip is set up for (vader), or from the hub."""
     from attnlab.data.tasks import archive, hub_files, hub_sets, vader
-    from attnlab.data.world_files import check_folder
+    from attnlab.data.world.files import check_folder
 
     if found := hub_files.parse(name):
         for file, rows in hub_sets.write_set(found, out).items():
@@ -127,13 +126,16 @@ def _print(summary: dict[str, Any]) -> None:
         [
             ["all", *(f"{total:,}" for total in totals.values()), ""],
             *(
-                [name, *(f"{counts[split][name]:,} ({counts[split][name] / totals[split]:.1%})" for split in counts),
-                 f"{weight:.3f}"]
+                [
+                    name,
+                    *(f"{counts[split][name]:,} ({counts[split][name] / totals[split]:.1%})" for split in counts),
+                    f"{weight:.3f}",
+                ]
                 for name, weight in summary["weights"].items()
             ),
         ],
         left=("class",),
-    )  # fmt: skip
+    )
     _line("")
     units = [(split, unit, found) for split, both in summary["lengths"].items() for unit, found in both.items()]
     lengths = "length of text and pair" if summary["paired"] else "length"

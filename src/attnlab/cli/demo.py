@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.cli.launching import hand_over, on_one_node
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.cli.launch_options import hand_over, on_one_node
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
-from attnlab.errors import UserError
 from attnlab.launch.commandline import typed
 from attnlab.launch.config import LaunchConfig, asked
 from attnlab.runs.folder import KEPT, ROOT, fresh_path
@@ -41,8 +41,8 @@ def demo(
         command = [*typed(context, "out"), f"--out={root}", *([] if resume else ["--resume"])]
         hand_over(launch, "demo", root, command, command)
         return
-    from attnlab.jobs.demo import run_demo
-    from attnlab.training.progress import clock
+    from attnlab.base.formats import clock
+    from attnlab.jobs.demo.demo import run_demo
 
     start = time.monotonic()
     report = run_demo(root, seed)

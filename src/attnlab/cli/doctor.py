@@ -9,12 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
 
 
-def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-) -> None:
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
     """Print what this machine can do: cores, memory, devices, precisions and their speed, versions, hub."""
     found = _examine()
     if as_json:
@@ -31,8 +29,8 @@ def doctor(
 
 
 def _examine() -> dict[str, Any]:
-    from attnlab.machine import facts, precision
-    from attnlab.machine.device import resolve_device
+    from attnlab.base.machine import facts, precision
+    from attnlab.base.machine.device import resolve_device
 
     _, free = facts.memory()
     device = resolve_device("auto")

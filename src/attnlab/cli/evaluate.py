@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from attnlab import console
-from attnlab.errors import UserError
+from attnlab.base import console
+from attnlab.base.errors import UserError
 
 AbstainBelow = Annotated[
     float | None,
@@ -25,8 +25,12 @@ def evaluate(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a fine-tuned run.")],
     questions: Annotated[
         Path | None,
-        typer.Option("--questions", metavar="FILE", help="Questions, a line each, with a tab and the answer or "
-                     "without (default: the run's own, test if it has some, else dev)."),
+        typer.Option(
+            "--questions",
+            metavar="FILE",
+            help="Questions, a line each, with a tab and the answer or "
+            "without (default: the run's own, test if it has some, else dev).",
+        ),
     ] = None,
     corpus: Corpus = None,
     outputs: Annotated[
@@ -42,12 +46,12 @@ def evaluate(
         typer.Option("--out", metavar="FOLDER", help="New folder for the report (default: one in RUN/evaluations)."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the invented names.")] = 0,
-) -> None:  # fmt: skip
+) -> None:
     """Ask many questions at once: accuracy, how far the confidence can be trusted, what was made up."""
     check_share("--abstain-below", abstain_below)
     check_share("--target-accuracy", target_accuracy)
-    from attnlab.answers.evaluate import Options, evaluate_run
-    from attnlab.answers.page import abstaining, chosen, outcome, separation
+    from attnlab.evaluation.evaluate import Options, evaluate_run
+    from attnlab.evaluation.page import abstaining, chosen, outcome, separation
 
     options = Options(questions, corpus, outputs, abstain_below, target_accuracy, strangers, out, seed)
     done = evaluate_run(run, options)

@@ -7,26 +7,27 @@ from typing import Annotated
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classify run.")],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="New folder to write.")],
     weights_only: Annotated[
-        bool,
-        typer.Option("--weights-only", help="Only what was trained: 'attnlab predict' puts it onto the base."),
+        bool, typer.Option("--weights-only", help="Only what was trained: 'attnlab predict' puts it onto the base.")
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a folder exported before.")] = False,
-) -> None:  # fmt: skip
+) -> None:
     """Export a classifier as a plain folder of transformers, adapters merged, with a model card."""
-    from attnlab.jobs.export import export as write
+    from attnlab.jobs.classify.export import export as write
 
     form = write(run, to, weights_only, overwrite)
     size = sum(path.stat().st_size for path in to.iterdir())
-    what = {"transformers": f"load it with transformers.pipeline('text-classification', '{to}')",
-            "words": "a text-to-text model: its README.md says how to ask it",
-            "weights": "the trained weights alone"}[form]  # fmt: skip
+    what = {
+        "transformers": f"load it with transformers.pipeline('text-classification', '{to}')",
+        "words": "a text-to-text model: its README.md says how to ask it",
+        "weights": "the trained weights alone",
+    }[form]
     console.result(f"exported: {to} ({size / 1e6:,.1f} MB; {what})")
     console.say(f"try it: attnlab predict {to} --text …")
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
 from attnlab.runs.folder import ROOT
 
 Root = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="The folder of the runs, with their index.")]
@@ -23,7 +23,7 @@ app = typer.Typer(help="Runs handed to a cluster: queued, running and finished o
 def jobs(context: typer.Context, root: Root = ROOT, as_json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
-    from attnlab.launch.standing import standings
+    from attnlab.launch.status import standings
 
     found = standings(root)
     if as_json:
@@ -74,7 +74,7 @@ def cancel(target: Target, root: Root = ROOT) -> None:
     """Take a job out of the queue, or stop it: its run saves and can be resumed."""
     from attnlab.launch.records import find, submissions_of
     from attnlab.launch.slurm import cancel as cancel_job
-    from attnlab.launch.standing import at_work
+    from attnlab.launch.status import at_work
     from attnlab.runs import RunFolder, read_status
 
     folder, found = find(target, root)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
 
 app = typer.Typer(help="Pretrained models: list names, look into one, get one as a folder.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A short name, a hub id (owner/name) or a folder.")]
@@ -53,8 +53,8 @@ def list_models(as_json: Json = False) -> None:
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
     """Show what a model is: family, shape, vocabulary, parameters, heads that are there or missing, licence."""
-    from attnlab.pretrained.folder import describe
-    from attnlab.pretrained.source import model_folder
+    from attnlab.models.pretrained.folder import describe
+    from attnlab.models.pretrained.source import model_folder
 
     facts = describe(model_folder(name))
     if as_json:
@@ -79,10 +79,10 @@ def get(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in FOLDER.")] = False,
 ) -> None:
     """Get a model from the hub: configuration, tokenizer and weights, never code; whole or not at all."""
-    from attnlab.pretrained.get import get_model
-    from attnlab.pretrained.source import model_folder
-    from attnlab.pretrained.weights import weight_files
-    from attnlab.runs.files import sha256
+    from attnlab.base.files import sha256
+    from attnlab.models.pretrained.get import get_model
+    from attnlab.models.pretrained.source import model_folder
+    from attnlab.models.pretrained.weights import weight_files
 
     if to is None:
         folder = model_folder(name)
@@ -96,9 +96,9 @@ def get(
 
 
 def _catalogue() -> list[dict[str, Any]]:
-    from attnlab.errors import UserError
-    from attnlab.pretrained.catalog import MODELS
-    from attnlab.pretrained.source import find_here
+    from attnlab.base.errors import UserError
+    from attnlab.models.pretrained.catalog import MODELS
+    from attnlab.models.pretrained.source import find_here
 
     rows = []
     for known in MODELS:
@@ -106,20 +106,29 @@ def _catalogue() -> list[dict[str, Any]]:
             place = find_here(known.name)
         except UserError:  # the package is not installed
             place = None
-        rows.append({
-            "name": known.name, "hub": known.hub, "family": known.family, "layers": known.layers,
-            "width": known.width, "millions": known.millions, "megabytes": known.megabytes,
-            "where": place and place.where, "folder": place and str(place.folder), "good for": known.good_for,
-        })  # fmt: skip
+        rows.append(
+            {
+                "name": known.name,
+                "hub": known.hub,
+                "family": known.family,
+                "layers": known.layers,
+                "width": known.width,
+                "millions": known.millions,
+                "megabytes": known.megabytes,
+                "where": place and place.where,
+                "folder": place and str(place.folder),
+                "good for": known.good_for,
+            }
+        )
     return rows
 
 
 def _others() -> list[dict[str, Any]]:
     """Folders with other names in the models folder."""
-    from attnlab.errors import UserError
-    from attnlab.pretrained.catalog import CATALOG
-    from attnlab.pretrained.folder import describe
-    from attnlab.pretrained.source import VARIABLE
+    from attnlab.base.errors import UserError
+    from attnlab.models.pretrained.catalog import CATALOG
+    from attnlab.models.pretrained.folder import describe
+    from attnlab.models.pretrained.source import VARIABLE
 
     root = os.environ.get(VARIABLE)
     rows = []
@@ -132,11 +141,20 @@ def _others() -> list[dict[str, Any]]:
         except UserError as error:
             console.say(str(error))
             continue
-        rows.append({
-            "name": folder.name, "hub": None, "family": facts["family"], "layers": facts["layers"],
-            "width": facts["width"], "millions": facts["parameters"] and facts["parameters"] / 1e6, "megabytes": None,
-            "where": "models folder", "folder": str(folder), "good for": "a folder of your own",
-        })  # fmt: skip
+        rows.append(
+            {
+                "name": folder.name,
+                "hub": None,
+                "family": facts["family"],
+                "layers": facts["layers"],
+                "width": facts["width"],
+                "millions": facts["parameters"] and facts["parameters"] / 1e6,
+                "megabytes": None,
+                "where": "models folder",
+                "folder": str(folder),
+                "good for": "a folder of your own",
+            }
+        )
     return rows
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.errors import UserError
+from attnlab.base import console
+from attnlab.base.errors import UserError
 
 if TYPE_CHECKING:
     from attnlab.data.tasks.unlabelled import Texts
-    from attnlab.jobs.trained import Trained
+    from attnlab.models.pretrained.tuned import Trained
 
 FEW = 20  # texts: more are no table
 SHOWN_CLASSES = 6
@@ -29,13 +29,17 @@ def predict(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="FILE", help="A .txt with a text a line, or CSV, TSV, JSONL, Parquet "
-                     "with columns as in training; '-', or nothing at all, reads lines from standard input."),
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="A .txt with a text a line, or CSV, TSV, JSONL, Parquet "
+            "with columns as in training; '-', or nothing at all, reads lines from standard input.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to the screen.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line, all classes in it.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-) -> None:  # fmt: skip
+) -> None:
     """Predict the class of texts: a table of a few on a terminal, else a line each (class, probability, text)."""
     if text and file is not None:
         raise UserError("--text and --file exclude each other: give one of them.")
@@ -43,7 +47,7 @@ def predict(
         raise UserError("--pair is the second text of a --text: give that too.")
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out: there is no folder {out.parent}.")
-    from attnlab.jobs.trained import load_trained
+    from attnlab.models.pretrained.tuned import load_trained
 
     with console.working("loading the classifier ..."):
         trained = load_trained(run, device)
@@ -60,7 +64,7 @@ def predict(
         _said(trained, example, row) for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
     ]
     if out is not None:
-        from attnlab.runs.files import write_text
+        from attnlab.base.files import write_text
 
         write_text(out, "".join(_lines(found, as_json)))
         console.result(f"predictions: {out} ({len(found):,} lines)")
@@ -134,7 +138,7 @@ def _table(found: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
 
 def _score(found: list[dict[str, Any]], to_screen: bool) -> None:
     """Beside predictions on standard output, the score is a remark: who reads them wants nothing else there."""
-    from attnlab.stats import Proportion
+    from attnlab.stats.intervals import Proportion
 
     right = Proportion(sum(row["label"] == row["said"] for row in found), len(found))
     (console.result if to_screen else console.say)(f"accuracy: {right}, n = {len(found):,}")

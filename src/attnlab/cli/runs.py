@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.errors import UserError, unknown
+from attnlab.base import console
+from attnlab.base.errors import UserError, unknown
 from attnlab.runs.folder import ROOT
 
 if TYPE_CHECKING:
@@ -56,8 +56,7 @@ def _table(found: list[Summary]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from attnlab.runs.listing import age
-    from attnlab.training.progress import clock
+    from attnlab.base.formats import clock, started_at
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("run", "kind", "state", "step", "time", "started", "result"):
@@ -69,7 +68,7 @@ def _table(found: list[Summary]) -> Any:
         if run.results.get("collapsed"):
             result = Text.assemble(("collapsed", "bold red"), "; ", result)
         steps = f"{run.step:,}/{run.steps:,}"
-        table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), age(run.started), result)
+        table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), started_at(run.started), result)
     return table
 
 
@@ -82,8 +81,12 @@ def show(run: Folder, as_json: Json = False) -> None:
 
     record = read_record(run)
     first = {"status": read_status(run)} | ({"collapsed": record["collapsed"]} if "collapsed" in record else {})
-    found = {**first, **record, "config": read_config(run),
-             "last_metrics": list(read_metrics(run / "metrics.jsonl"))[-2:]}  # fmt: skip
+    found = {
+        **first,
+        **record,
+        "config": read_config(run),
+        "last_metrics": list(read_metrics(run / "metrics.jsonl"))[-2:],
+    }
     if as_json:
         console.out.print_json(json.dumps(found))
     else:

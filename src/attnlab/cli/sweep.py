@@ -8,30 +8,36 @@ from typing import Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.cli.launching import end, must_exist, on_one_node, refuse
-from attnlab.cli.several import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
-from attnlab.errors import UserError
+from attnlab.experiments.sweep.config import SweepFlags, sweep_of
 from attnlab.launch.commandline import PROGRAM
 from attnlab.launch.config import ArrayLaunchConfig, asked
 from attnlab.launch.submit import none_at_work, ready, submit_array
 from attnlab.runs.folder import ROOT, fresh_path
-from attnlab.search.config import SweepFlags, sweep_of
 
 Run = Annotated[Path | None, folder_of("sweep")]
 Resume = Annotated[
     bool,
-    typer.Option("--resume", help="Go on with the sweep in --run: what is missing, more values, --seeds, --trials.",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option(
+        "--resume",
+        help="Go on with the sweep in --run: what is missing, more values, --seeds, --trials.",
+        rich_help_panel="Run",
+    ),
+]
 Joins = Annotated[
     bool,
-    typer.Option("--worker", help="Join the sweep in --run as a further worker, from another terminal or machine.",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option(
+        "--worker",
+        help="Join the sweep in --run as a further worker, from another terminal or machine.",
+        rich_help_panel="Run",
+    ),
+]
 Retry = Annotated[
     bool, typer.Option("--retry-failed", help="With --resume: try again what failed.", rich_help_panel="Run")
 ]
@@ -57,10 +63,10 @@ def sweep(
     dry_run: DryRun = False,
 ) -> None:
     """Search over settings of any job: a grid, at random or guided; chosen on dev, the winner reported on test."""
-    from attnlab.search.store import must_have_optuna
+    from attnlab.experiments.sweep.store import must_have_optuna
 
     must_have_optuna()
-    from attnlab.search.run import join_sweep, resume_sweep, run_sweep, saved_sweep
+    from attnlab.experiments.sweep.run import join_sweep, resume_sweep, run_sweep, saved_sweep
 
     launch = asked(ArrayLaunchConfig, launching)
     if launch is not None:
@@ -96,7 +102,7 @@ def _hand_over(
     launch: ArrayLaunchConfig, config: Any, path: Path, resume: bool = False, retry_failed: bool = False
 ) -> None:
     """An array of workers, each at work until no trial is left; the last job finds none and writes the report."""
-    from attnlab.search.run import queue_sweep, requeue_sweep
+    from attnlab.experiments.sweep.run import queue_sweep, requeue_sweep
 
     if launch.array.at_once is None:
         raise UserError("--launch slurm: say with --at-once how many workers the sweep shall have.")
@@ -127,7 +133,7 @@ def _to_join(run: Path | None, recipe: Path | None, flags: dict[Key, Any], given
 
 def _grown(saved: Any, asked: Any, recipe: Path | None, flags: dict[Key, Any], settings: list[str]) -> Any:
     """The saved sweep with more values, seeds, trials or seconds; all else must be as it was."""
-    from attnlab.search.growing import GROWS, grown
+    from attnlab.experiments.sweep.growing import GROWS, grown
 
     if not (recipe or flags or settings):
         return saved
@@ -140,8 +146,8 @@ def _grown(saved: Any, asked: Any, recipe: Path | None, flags: dict[Key, Any], s
 
 
 def _preview(config: Any) -> None:
-    from attnlab.search.preview import preview
-    from attnlab.search.run import must_make_sense
+    from attnlab.experiments.sweep.preview import preview
+    from attnlab.experiments.sweep.run import must_make_sense
 
     must_make_sense(config)
     for line in preview(config):
@@ -150,8 +156,8 @@ def _preview(config: Any) -> None:
 
 
 def _report(path: Path) -> None:
-    from attnlab.search.run import found_by
-    from attnlab.search.words import counts, table, verdicts
+    from attnlab.experiments.sweep.run import found_by
+    from attnlab.experiments.sweep.words import counts, table, verdicts
 
     results, tested = found_by(path)
     print_table(table(results, most=SHOWN))

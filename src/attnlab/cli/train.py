@@ -10,37 +10,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from attnlab import console
-from attnlab.cli.launching import divided, hand_over, must_exist, on_each_node, refuse
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.cli.launch_options import divided, hand_over, must_exist, on_each_node, refuse
 from attnlab.config import Section
 from attnlab.config.flags import parameter_name, with_flags
 from attnlab.config.recipe import Key, leaves, load, value_of
-from attnlab.errors import UserError
-from attnlab.jobs.kinds import KINDS, config_of
+from attnlab.jobs.registry import KINDS, config_of
 from attnlab.launch.commandline import PROGRAM, typed
 from attnlab.launch.config import LaunchConfig, asked
 from attnlab.runs.folder import ROOT, fresh_path, may_begin
 
 if TYPE_CHECKING:
-    from attnlab.jobs.job import JobConfig, RunOptions
+    from attnlab.jobs.engine import JobConfig, RunOptions
 
 Recipe = Annotated[
     Path | None,
-    typer.Option("--config", "-c", metavar="RECIPE", help="YAML recipe; flags override it.",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option("--config", "-c", metavar="RECIPE", help="YAML recipe; flags override it.", rich_help_panel="Run"),
+]
 Run = Annotated[
     Path | None,
-    typer.Option("--run", metavar="FOLDER", help="Folder of the run (default: a new one in runs/).",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option(
+        "--run", metavar="FOLDER", help="Folder of the run (default: a new one in runs/).", rich_help_panel="Run"
+    ),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an existing run folder.", rich_help_panel="Run")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run in --run.", rich_help_panel="Run")]
 DryRun = Annotated[
     bool,
-    typer.Option("--dry-run", help="Print configuration, parameters, steps, time and memory, and stop.",
-                 rich_help_panel="Run"),
-]  # fmt: skip
+    typer.Option(
+        "--dry-run", help="Print configuration, parameters, steps, time and memory, and stop.", rich_help_panel="Run"
+    ),
+]
 
 
 def _command(kind: str, doc: str) -> Any:
@@ -70,7 +71,7 @@ def _command(kind: str, doc: str) -> Any:
             begin = again if resume else _begin(context, on_each * launch.slurm.nodes, config, folder)
             hand_over(launch, kind, folder, begin, again, on_each)
             return
-        from attnlab.jobs.job import RunOptions
+        from attnlab.jobs.engine import RunOptions
 
         start(kind, config, RunOptions(run, overwrite, resume, dry_run))
 
@@ -88,7 +89,7 @@ def _begin(context: typer.Context, processes: int, config: JobConfig, folder: Pa
 
 def start(kind: str, config: JobConfig, options: RunOptions) -> None:
     """Run a job, in several processes if it asks for them, and say where its folder is."""
-    from attnlab.processes.place import find_place
+    from attnlab.distributed.rank import find_place
 
     if config.machine.processes > 1 and find_place() is None and not options.dry_run:
         _start_several(kind, config, options)
@@ -98,7 +99,7 @@ def start(kind: str, config: JobConfig, options: RunOptions) -> None:
 
 def _start_several(kind: str, config: JobConfig, options: RunOptions) -> None:
     """This command again in each process: the first one makes the run and speaks."""
-    from attnlab.processes.launcher import run_several
+    from attnlab.launch.processes import run_several
     from attnlab.runs import fresh_path
     from attnlab.training.setup import must_be_possible
 
@@ -110,8 +111,8 @@ def _start_several(kind: str, config: JobConfig, options: RunOptions) -> None:
 
 
 def _start_one(kind: str, config: JobConfig, options: RunOptions) -> None:
-    from attnlab.jobs.kinds import run_kind
-    from attnlab.processes.team import joined
+    from attnlab.distributed.team import joined
+    from attnlab.jobs.registry import run_kind
     from attnlab.runs import fresh_path, read_record
 
     with joined(config.machine.device) as team:
@@ -127,7 +128,7 @@ def _start_one(kind: str, config: JobConfig, options: RunOptions) -> None:
 
 def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], run: Path | None, overwrite: bool) -> JobConfig:
     """The configuration of the run to go on with; flags that would change it are refused."""
-    from attnlab.jobs.job import must_be_resumable, saved_config
+    from attnlab.jobs.engine import must_be_resumable, saved_config
     from attnlab.runs import read_record
 
     if run is None:
@@ -157,11 +158,10 @@ def must_keep(saved: Section, asked: Section, flags: Iterable[Key], recipe: Path
 
 @with_flags(LaunchConfig)
 def resume(
-    launching: dict[Key, Any],
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    launching: dict[Key, Any], run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]
 ) -> None:
     """Go on with an interrupted or failed run, exactly where its last checkpoint is."""
-    from attnlab.jobs.job import RunOptions, must_be_resumable, saved_config
+    from attnlab.jobs.engine import RunOptions, must_be_resumable, saved_config
     from attnlab.runs import read_record
 
     launch = asked(LaunchConfig, launching)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from attnlab import console
+from attnlab.base import console
 
 if TYPE_CHECKING:
-    from attnlab.data.world import World
+    from attnlab.data.world.world import World
 
 _SIZE, _TEXT, _SPLIT = "Size of the world", "How the corpus tells it", "Who is asked about"
 
@@ -50,9 +50,7 @@ def world(
     name_first: Annotated[
         bool | None,
         typer.Option(
-            "--name-first",
-            help="Only wordings that name the person before the place.",
-            rich_help_panel=_TEXT,
+            "--name-first", help="Only wordings that name the person before the place.", rich_help_panel=_TEXT
         ),
     ] = None,
     shuffled: Annotated[
@@ -80,8 +78,8 @@ def world(
     """Make a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
     given = {name: value for name, value in locals().items() if name != "out" and value is not None}
 
-    from attnlab.data.world import World, WorldSpec
-    from attnlab.data.world_files import check_folder, write_world
+    from attnlab.data.world.files import check_folder, write_world
+    from attnlab.data.world.world import World, WorldSpec
 
     spec = WorldSpec(**given)
     check_folder(out)
@@ -91,7 +89,7 @@ def world(
 
 
 def _report(made: World, out: Path) -> None:
-    from attnlab.data.world import SPLITS
+    from attnlab.data.world.world import SPLITS
 
     spec = made.spec
     place, share = made.most_common_place()

@@ -15,7 +15,21 @@ from attnlab.config.sections import (
 )
 
 __all__ = [
-    "BatchSection", "FilePath", "MachineSection", "OptimizerSection", "ScheduleSection", "Section", "StepsSection",
-    "TrainingSection", "check", "find_setting", "lay_over", "leaves", "load", "option", "read_recipe", "split_list",
+    "BatchSection",
+    "FilePath",
+    "MachineSection",
+    "OptimizerSection",
+    "ScheduleSection",
+    "Section",
+    "StepsSection",
+    "TrainingSection",
+    "check",
+    "find_setting",
+    "lay_over",
+    "leaves",
+    "load",
+    "option",
+    "read_recipe",
+    "split_list",
     "value_of",
-]  # fmt: skip
+]

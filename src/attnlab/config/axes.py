@@ -14,8 +14,9 @@ def parse_axes(value: Any) -> dict[str, list[Any]]:
         value = {name.strip(): values if equals else "" for name, equals, values in parts}
     if not isinstance(value, dict):
         raise ValueError("write 'setting: [1, 2, 4]', or --vary setting=1,2,4")
-    axes = {str(name): values if isinstance(values, list) else split_list(values)
-            for name, values in dotted(value).items()}  # fmt: skip
+    axes = {
+        str(name): values if isinstance(values, list) else split_list(values) for name, values in dotted(value).items()
+    }
     for name, values in axes.items():
         if len({str(each) for each in values}) != len(values) or not values:
             raise ValueError(f"{name!r} needs different values to try, such as {name}=1,2,4")

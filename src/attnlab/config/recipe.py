@@ -16,8 +16,8 @@ import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from attnlab.base.errors import UserError, nearest
 from attnlab.config.sections import Section
-from attnlab.errors import UserError, nearest
 
 Key = tuple[str, ...]
 Loaded = TypeVar("Loaded", bound=Section)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic.fields import FieldInfo
 
-from attnlab.errors import unknown
+from attnlab.base.errors import unknown
 
 
 def option(default: Any, help: str, flag: str | None = None, **limits: Any) -> Any:
@@ -76,14 +76,25 @@ class Section(BaseModel):
 
 def _plain_type(annotation: Any) -> str:
     names = {int: "a whole number", float: "a number", str: "a text"}
-    return next((name for kind, name in names.items() if kind is annotation or kind in get_args(annotation)),
-                "another type")  # fmt: skip
+    return next(
+        (name for kind, name in names.items() if kind is annotation or kind in get_args(annotation)), "another type"
+    )
 
 
 OPTIMIZERS = (
-    "adamw", "adam", "sgd", "adagrad", "rmsprop", "adadelta", "adamax", "nadam", "radam", "asgd",
-    "adafactor", "muon",
-)  # fmt: skip
+    "adamw",
+    "adam",
+    "sgd",
+    "adagrad",
+    "rmsprop",
+    "adadelta",
+    "adamax",
+    "nadam",
+    "radam",
+    "asgd",
+    "adafactor",
+    "muon",
+)
 SCHEDULES = ("constant", "linear", "cosine", "wsd", "wave")
 
 
@@ -93,15 +104,16 @@ class OptimizerSection(Section):
     name: str = option("adamw", f"Which optimizer: {', '.join(OPTIMIZERS)}.", "--optimizer")
     lr: float = option(1e-3, "Peak learning rate.", gt=0)
     matrix_lr: float = option(0.02, "Peak learning rate of Muon for the matrices (lr is for the rest).", gt=0)
-    weight_decay: float = option(0.1, "Weight decay of the matrices; biases, norms and embeddings have none.",
-                                 ge=0)  # fmt: skip
+    weight_decay: float = option(0.1, "Weight decay of the matrices; biases, norms and embeddings have none.", ge=0)
     beta1: float = option(0.9, "First moment's decay (Adam family).", ge=0, lt=1)
     beta2: float = option(0.95, "Second moment's decay (Adam family).", ge=0, lt=1)
     momentum: float = option(0.9, "Momentum (SGD, RMSprop).", ge=0, lt=1)
     layer_decay: float = option(
-        1.0, "Each layer learns at this share of the rate of the layer above it; below 1, low layers change least.",
-        gt=0, le=1,
-    )  # fmt: skip
+        1.0,
+        "Each layer learns at this share of the rate of the layer above it; below 1, low layers change least.",
+        gt=0,
+        le=1,
+    )
     clip: float | None = option(1.0, "Largest norm of the gradient; 'none' switches clipping off.", gt=0)
 
     @field_validator("name")
@@ -119,8 +131,7 @@ class ScheduleSection(Section):
     name: str = option("cosine", f"Learning rate over time: {', '.join(SCHEDULES)}.", "--schedule")
     warmup_steps: int | None = option(None, "Steps over which the rate rises from zero.", ge=0)
     warmup_tokens: int | None = option(None, "Tokens over which the rate rises from zero.", ge=0)
-    warmup_ratio: float | None = option(None, "Share of all steps over which the rate rises from zero.",
-                                        ge=0, lt=1)  # fmt: skip
+    warmup_ratio: float | None = option(None, "Share of all steps over which the rate rises from zero.", ge=0, lt=1)
     decay_ratio: float = option(0.2, "Share of all steps over which 'wsd' decays at the end.", gt=0, le=1)
     wave_steps: int | None = option(None, "Steps in which 'wave' falls from the peak (default: all of them).", ge=1)
     final: float = option(0.0, "The rate at the end, as a share of the peak.", ge=0, le=1, flag="--final-lr")
@@ -146,12 +157,14 @@ class BatchSection(Section):
     size: int | Literal["auto"] | None = option(
         None, "Examples a batch (default 32), or 'auto' for the largest that fits.", "--batch-size"
     )
-    tokens: int | None = option(None, "A budget of tokens a batch, padding included, instead of a count.",
-                                "--batch-tokens", gt=0)  # fmt: skip
+    tokens: int | None = option(
+        None, "A budget of tokens a batch, padding included, instead of a count.", "--batch-tokens", gt=0
+    )
     by_length: bool = option(True, "Put examples of like length together, so that little is padding.")
     accumulate: int = option(1, "Batches whose gradients are added up before each step.", ge=1)
-    memory: float | None = option(None, "Memory that 'auto' may use, in GiB (default: half of what is free).",
-                                  "--batch-memory", gt=0)  # fmt: skip
+    memory: float | None = option(
+        None, "Memory that 'auto' may use, in GiB (default: half of what is free).", "--batch-memory", gt=0
+    )
 
     @model_validator(mode="after")
     def _positive(self) -> BatchSection:

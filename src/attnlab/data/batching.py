@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+IGNORE = -100  # a target that does not count
 WINDOW = 50  # batches sorted together: enough for like lengths, few enough to stay random
 
 

@@ -9,13 +9,12 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from attnlab.data.batching import pad
-from attnlab.objectives import IGNORE
+from attnlab.data.batching import IGNORE, pad
 
 
 @dataclass(frozen=True)
@@ -60,3 +59,9 @@ def next_token_tensors(sequences: Sequence[Asked], padding_id: int) -> dict[str,
     before = torch.arange(1, tokens.shape[1] + 1) < given[:, None]  # the target at place t is token t + 1
     wanted = padding & ~before
     return {"tokens": tokens, "targets": targets.masked_fill(before, IGNORE), "padding": padding, "wanted": wanted}
+
+
+def common_start(sequences: Sequence[Any]) -> int:
+    """How many items at the beginning are the same in all of these texts or lists."""
+    first, last = min(sequences), max(sequences)  # all others lie between these two
+    return next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))

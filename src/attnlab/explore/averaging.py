@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
 from attnlab.explore.matrices import check_index, check_pair

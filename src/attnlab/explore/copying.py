@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
 from attnlab.explore.faces import smallest_face
@@ -42,10 +42,7 @@ class Copying(Exploration):
     own_needed: dict[float, float | None]
 
     def summary(self) -> list[tuple[str, str]]:
-        return [
-            ("margin, widest direction", f"{self.best_margin:.4g}"),
-            ("margin, own key", f"{self.own_margin:.4g}"),
-        ]
+        return [("margin, widest direction", f"{self.best_margin:.4g}"), ("margin, own key", f"{self.own_margin:.4g}")]
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         return [f"weight on k{self.index}", "‖q‖, widest direction", "‖q‖, along the key itself"], [

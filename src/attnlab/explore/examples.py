@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.errors import UserError, unknown
+from attnlab.base.errors import UserError, unknown
 from attnlab.explore.attend import Array
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array
 
 # Squares and sums of anything smaller stay finite in double precision.

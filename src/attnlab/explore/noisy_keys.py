@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
 
@@ -86,12 +86,7 @@ class Noise(Exploration):
 
 
 def noise(
-    items: int = 4,
-    alpha: float = 1e-6,
-    stretch: float = 0.5,
-    beta: float = 20.0,
-    samples: int = 5000,
-    seed: int = 0,
+    items: int = 4, alpha: float = 1e-6, stretch: float = 0.5, beta: float = 20.0, samples: int = 5000, seed: int = 0
 ) -> Noise:
     """Draw keys many times and attend with one head and with two; item 0 is a, item 1 is b."""
     if items < 2 or samples < 2:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array
 from attnlab.explore.faces import combination, smallest_face

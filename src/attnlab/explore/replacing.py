@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.explore.answer import Answer, vector
 from attnlab.explore.attend import Array, attend, largest_difference
 from attnlab.explore.matrices import check_index, check_pair, check_width
@@ -28,12 +28,7 @@ class Replacement(Answer):
 
 
 def replace_key(
-    keys: Array,
-    values: Array,
-    query: Array,
-    index: int = 2,
-    chosen: tuple[int, ...] = (0, 1, 2),
-    unit: bool = False,
+    keys: Array, values: Array, query: Array, index: int = 2, chosen: tuple[int, ...] = (0, 1, 2), unit: bool = False
 ) -> Replacement:
     """Replace key `index` so that the unchanged query averages the chosen values, or selects the one chosen.
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnlab.answers.asking import answer, most_common, score, share_right
+from attnlab.base.errors import UserError
+from attnlab.base.files import sha256, write_text
 from attnlab.config import Section, check
-from attnlab.data.corpus import read_corpus
-from attnlab.data.pairs import Pair, read_pairs
-from attnlab.data.questions import QuestionExamples
+from attnlab.config.finetune import FinetuneConfig
+from attnlab.config.world import WorldSection
+from attnlab.data.questions import Pair, QuestionExamples, read_pairs
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.errors import UserError
-from attnlab.jobs.best import load_best
-from attnlab.jobs.configs import FinetuneConfig, WorldSection
-from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import data_facts, load_gpt, make_gpt, model_files
+from attnlab.data.text.corpus import read_corpus
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import world_of
+from attnlab.jobs.engine import Parts
+from attnlab.models.asking import answer, most_common, score, share_right
 from attnlab.models.gpt import GPT
-from attnlab.objectives import NextToken
+from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
 from attnlab.runs import RunFolder, read_config, read_record
-from attnlab.runs.files import sha256, write_text
+from attnlab.runs.checkpoints import load_best
 from attnlab.training.loop import Metric
+from attnlab.training.objectives import NextToken
 from attnlab.training.snapshot import TrainState
 
 
@@ -49,12 +50,15 @@ class FinetuneJob:
 
         has_dev = "dev" in pairs
         return Parts(
-            model, NextToken(), NextTokenExamples([examples["train"]], vocabulary.pad),
+            model,
+            NextToken(),
+            NextTokenExamples([examples["train"]], vocabulary.pad),
             share_right(vocabulary, pairs["dev"]) if has_dev else None,
             Metric("accuracy", "higher") if has_dev else None,
             files=model_files(self.config.model, vocabulary),
-            facts=facts, finish=finish,
-        )  # fmt: skip
+            facts=facts,
+            finish=finish,
+        )
 
     def _read(self) -> tuple[dict[str, list[Pair]], dict[str, Any]]:
         data = self.config.data
@@ -62,7 +66,7 @@ class FinetuneJob:
             if data.dev or data.test:
                 raise UserError("--dev and --test need --train: questions to fine-tune on.")
             self._same_world()
-            world = self.config.world.world()
+            world = world_of(self.config.world)
             pairs = {split: world.questions(split) for split in ("train", "dev", "test")}
             return pairs, data_facts(source="synthetic world", people=len(world.people))
         files = {split: Path(path) for split in ("train", "dev", "test") if (path := getattr(data, split))}
@@ -123,8 +127,10 @@ def _report(
         results[f"{split}_accuracy"] = score([each.text for each in said], part)
         results[f"{split}_baseline"] = score([baseline] * len(part), part)
         results[f"{split}_questions"] = len(part)
-        rows = [f"{question}\t{expected}\t{each.text}\t{each.confidence:.4f}"
-                for (question, expected), each in zip(part, said, strict=True)]  # fmt: skip
+        rows = [
+            f"{question}\t{expected}\t{each.text}\t{each.confidence:.4f}"
+            for (question, expected), each in zip(part, said, strict=True)
+        ]
         header = "question\texpected\tanswered\tconfidence"
         write_text(run.path / f"predictions.{split}.tsv", "\n".join([header, *rows]) + "\n")
     return results

@@ -1,62 +1,147 @@
-"""What pretraining and fine-tuning on "Where was X born?" share: the model, its files, its weights."""
+"""The chain of the main job: a GPT reads, is fine-tuned on questions, and is asked about people it only read about.
+
+    run/
+        config.yaml, run.json, status.json    what was asked of the chain, and its results
+        pretrain/, finetune/                  a run folder each, with its own report
+        control/                              the same fine-tuning without pretraining, if asked for
+
+A seed decides the initial weights and the order of the data in both halves; the world has a seed of its own.
+"""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from attnlab.attention import build_mixer
+from attnlab.base import console
+from attnlab.base.errors import UserError
 from attnlab.config import check
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.errors import UserError
-from attnlab.jobs.best import load_best
-from attnlab.jobs.configs import GPTSection
-from attnlab.models.gpt import GPT
-from attnlab.runs import read_config, read_record
+from attnlab.config.finetune import FinetuneConfig
+from attnlab.config.knowledge import KnowledgeConfig
+from attnlab.config.pretrain import PretrainConfig
+from attnlab.data.questions import read_pairs
+from attnlab.data.world.world import world_of
+from attnlab.distributed.team import current
+from attnlab.evaluation.recall import recalled
+from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.registry import run_kind
+from attnlab.jobs.stages import ending_told, run_stage
+from attnlab.models.loading import load_gpt
+from attnlab.runs import RunFolder, fresh_path, read_record
+from attnlab.runs.shared import opened
+from attnlab.training import setup
 
 
-def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
-    """A new model; a shape that cannot be is told in one sentence."""
-    shape = section.shape(len(vocabulary))
-    build_mixer(shape.attention, shape.mixer())  # refuses a bad variant before four blocks are built
-    return GPT(shape)
+class KnowledgeJob:
+    kind = "knowledge"
+
+    def __init__(self, config: KnowledgeConfig) -> None:
+        self.config = config.model_copy(deep=True)
+
+    def run(self, options: RunOptions) -> Path | None:
+        """Both halves, one after the other; what is finished is not run again. None after a dry run."""
+        config = self.config
+        _must_fit(config)
+        team = current()
+        config.machine = team.from_first(lambda: setup.resolve(config.machine))
+        if options.dry_run:
+            run_kind("pretrain", pretraining(config), options)
+            console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
+            return None
+        run = opened(lambda: self._open(options))
+        with ending_told(run):
+            self._stages(run, options)
+            team.from_first(lambda: self._conclude(run))
+        return run.path
+
+    def _conclude(self, run: RunFolder) -> None:
+        run.update_record(**_results(run.path, self.config))
+        run.set_status("finished")
+        self._report(run.path)
+
+    def _open(self, options: RunOptions) -> RunFolder:
+        if options.resume:
+            assert options.path is not None
+            return RunFolder.reopen(options.path)
+        path = options.path or fresh_path(options.root, self.kind)
+        return RunFolder.create(
+            path, self.kind, self.config.model_dump(mode="json"), self.config.seed, options.overwrite
+        )
+
+    def _stages(self, run: RunFolder, options: RunOptions) -> None:
+        config, read = self.config, run.path / "pretrain"
+        again = options.again or f"attnlab resume {run.path}"
+        label = f"{options.label}: " if options.label else ""
+        run_stage("pretrain", pretraining(config), read, f"{label}pretraining", again)
+        run_stage("finetune", fine_tuning(config, read), run.path / "finetune", f"{label}fine-tuning", again)
+        if config.control:
+            unread = fine_tuning(config, read, fresh=True)
+            run_stage("finetune", unread, run.path / "control", f"{label}fine-tuning, not pretrained", again)
+
+    def _report(self, path: Path) -> None:
+        from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+
+        write_run_page(path)
 
 
-def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
-    """What must lie beside the weights to understand them: the vocabulary, and a user's own attention.
-
-    The copy of the attention is there to be read and compared; what is run is the file the user names.
-    """
-    files = {"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}
-    if section.attention.endswith(".py"):
-        files["attention.py"] = Path(section.attention).read_text(encoding="utf-8")
-    return files
+def pretraining(config: KnowledgeConfig) -> PretrainConfig:
+    """The first half as a configuration of its own."""
+    part = config.pretrain.model_dump()
+    part["training"]["seed"] = config.seed
+    data = config.data.model_dump(exclude={"train", "dev", "test"})
+    shared = {"data": data, "world": config.world.model_dump(), "model": config.model.model_dump()}
+    return check(PretrainConfig, {**part, **shared, "machine": config.machine.model_dump()})
 
 
-def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSection]:
-    """The model of a run with its vocabulary: the best weights on dev, else the last; or new ones."""
-    record = read_record(run)
-    if record["kind"] not in ("pretrain", "finetune"):
-        raise UserError(f"{run} is a {record['kind']} run: it holds no language model.")
-    if not (run / "vocabulary.json").is_file():
-        raise UserError(f"{run} is no GPT: masked words made a BERT of it, for 'attnlab classify --model {run}/model'.")
-    vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
-    section = check(GPTSection, read_config(run)["model"])
-    _same_attention(section, run)
-    model = make_gpt(section, vocabulary)
-    if weights:
-        load_best(model, run)
-    return model, vocabulary, section
+def fine_tuning(config: KnowledgeConfig, pretrained: Path, fresh: bool = False) -> FinetuneConfig:
+    """The second half: world, vocabulary and shape come from the run it starts from."""
+    part = config.finetune.model_dump()
+    part["training"]["seed"] = config.seed
+    shared = {"start": {"run": str(pretrained), "fresh": fresh}, "machine": config.machine.model_dump()}
+    return check(FinetuneConfig, {**part, **shared, "data": config.data.model_dump(include={"train", "dev", "test"})})
 
 
-def _same_attention(section: GPTSection, run: Path) -> None:
-    """Weights trained with another version of a user's own attention would be nonsense in this one."""
-    copy, own = run / "attention.py", Path(section.attention)
-    if copy.is_file() and own.is_file() and own.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
-        raise UserError(f"{own} has changed since {run} was trained with it: {copy} is the version it had.")
+def _must_fit(config: KnowledgeConfig) -> None:
+    """What would only be found after the first half, found before it."""
+    data = config.data
+    if (data.corpus is None) != (data.train is None):
+        raise UserError("--corpus and --train belong together: a text to read and questions about it.")
+    if (data.dev or data.test) and data.train is None:
+        raise UserError("--dev and --test need --train: questions to fine-tune on.")
+    for path in (data.train, data.dev, data.test):
+        if path is not None:
+            read_pairs(Path(path))
 
 
-def data_facts(**values: Any) -> dict[str, Any]:
-    """Facts about the data as the record keeps them, without the empty ones."""
-    return {name: value for name, value in values.items() if value is not None}
+def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
+    """What the chain found, gathered from its runs."""
+    halves = {name: read_record(path / name) for name in ("pretrain", "finetune")}
+    results = dict(halves["finetune"]["results"])
+    if config.control:
+        control = read_record(path / "control")["results"]
+        results |= {
+            f"{split}_control": control[f"{split}_accuracy"]
+            for split in ("dev", "test")
+            if f"{split}_accuracy" in control
+        }
+    if config.data.corpus is None and config.pretrain.objective.name == "causal":
+        model, vocabulary, _ = load_gpt(path / "pretrain")
+        results["told_accuracy"] = recalled(model, vocabulary, list(world_of(config.world).told("test")))
+    training = {
+        name: sum(half["training"][name] for half in halves.values())
+        for name in ("step", "tokens", "positions", "seconds")
+    }
+    return {
+        "results": results,
+        "training": training,
+        "steps": training["step"],
+        "data": halves["pretrain"]["data"]
+        | {
+            "questions": halves["finetune"]["data"]["questions"],
+            "pretraining_positions": halves["pretrain"]["training"]["positions"],
+        },
+        "parameters": halves["pretrain"]["parameters"],
+        "changes": [c for h in halves.values() for c in h["changes"]],
+        "padding": halves["pretrain"]["padding"],
+        "learning_parameters": halves["finetune"]["learning_parameters"],
+    }

@@ -14,21 +14,21 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.base.errors import UserError
+from attnlab.base.files import sha256, write_text
+from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.stream import Blocks, Stream, must_fill_a_block, read_stream
-from attnlab.errors import UserError
-from attnlab.jobs.configs import LanguageConfig
-from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import make_gpt
+from attnlab.data.text.stream import Blocks, Stream, must_fill_a_block, read_stream
+from attnlab.jobs.engine import Parts
 from attnlab.jobs.pretrain import mean_loss
 from attnlab.models.gpt import GPT
+from attnlab.models.loading import make_gpt
 from attnlab.models.losses import prefix_losses, token_losses
-from attnlab.objectives import NextToken
 from attnlab.runs import RunFolder
-from attnlab.runs.files import sha256, write_text
 from attnlab.training.estimate import estimate
-from attnlab.training.pace import measure_pace
+from attnlab.training.objectives import NextToken
 from attnlab.training.snapshot import TrainState
+from attnlab.training.speed import measure_pace
 
 AT_ONCE = 8192  # tokens a pass while measuring
 LENGTHS_FILE = "lengths.json"
@@ -59,15 +59,23 @@ class LanguageJob:
             return {**results, "tokens_per_second": pace.tokens_a_second, "step_memory_mib": cost.bytes / 2**20}
 
         facts = {
-            "source": str(config.data.corpus), "sha256": sha256(Path(str(config.data.corpus))),
-            "train_tokens": len(stream.train), "dev_tokens": len(stream.dev), "blocks": len(train),
-            "vocabulary": len(stream.vocabulary), "unknown_share": round(stream.unknown_share, 4),
-        }  # fmt: skip
+            "source": str(config.data.corpus),
+            "sha256": sha256(Path(str(config.data.corpus))),
+            "train_tokens": len(stream.train),
+            "dev_tokens": len(stream.dev),
+            "blocks": len(train),
+            "vocabulary": len(stream.vocabulary),
+            "unknown_share": round(stream.unknown_share, 4),
+        }
         return Parts(
-            model, NextToken(), train, mean_loss(Batches(watched, BatchPlan(watched.lengths)), device),
+            model,
+            NextToken(),
+            train,
+            mean_loss(Batches(watched, BatchPlan(watched.lengths)), device),
             files={"vocabulary.json": json.dumps(stream.vocabulary.to_dict(), ensure_ascii=False)},
-            facts=facts, finish=finish,
-        )  # fmt: skip
+            facts=facts,
+            finish=finish,
+        )
 
     @property
     def length(self) -> int:

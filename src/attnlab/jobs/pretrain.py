@@ -9,23 +9,22 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnlab.answers.asking import share_right
+from attnlab.base.errors import UserError
+from attnlab.base.files import sha256
+from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.corpus import keep_aside, read_corpus, read_prose
-from attnlab.data.corruption import CorpusExamples
-from attnlab.data.pairs import Pair, read_pairs
-from attnlab.data.questions import QuestionExamples
+from attnlab.data.questions import Pair, QuestionExamples, read_pairs
 from attnlab.data.sequences import NextTokenExamples, Source
-from attnlab.data.vocabulary import Vocabulary
-from attnlab.data.world import World
-from attnlab.errors import UserError
-from attnlab.jobs.configs import PretrainConfig
-from attnlab.jobs.job import Parts
-from attnlab.jobs.knowledge import data_facts, make_gpt, model_files
-from attnlab.jobs.masked import MaskedPretraining, refuse_masking
-from attnlab.objectives import NextToken
-from attnlab.runs.files import sha256
+from attnlab.data.text.corpus import keep_aside, read_corpus, read_prose
+from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.world.world import World, world_of
+from attnlab.jobs.engine import Parts
+from attnlab.jobs.masked_words import MaskedPretraining, refuse_masking
+from attnlab.models.asking import share_right
+from attnlab.models.loading import data_facts, make_gpt, model_files
 from attnlab.training.loop import Evaluate, Metric
+from attnlab.training.objectives import NextToken
 
 
 class PretrainJob:
@@ -36,7 +35,7 @@ class PretrainJob:
 
     @cached_property
     def _world(self) -> World:
-        return self.config.world.world()
+        return world_of(self.config.world)
 
     def build(self, device: str) -> Parts:
         config = self.config
@@ -62,9 +61,14 @@ class PretrainJob:
             sources.append(QuestionExamples(pairs["train"], vocabulary, config.model.context, config.data.questions))
         evaluate, metric = self._watch(dev, pairs, vocabulary, device)
         return Parts(
-            model, NextToken(), NextTokenExamples(sources, vocabulary.pad), evaluate, metric,
-            files=model_files(config.model, vocabulary), facts=facts,
-        )  # fmt: skip
+            model,
+            NextToken(),
+            NextTokenExamples(sources, vocabulary.pad),
+            evaluate,
+            metric,
+            files=model_files(config.model, vocabulary),
+            facts=facts,
+        )
 
     def _read(self) -> tuple[list[str], list[str], dict[str, Any]]:
         """Documents, further texts whose words the vocabulary must know, and facts for the record."""
@@ -97,9 +101,13 @@ class PretrainJob:
     def _corpus(self, documents: list[list[int]], vocabulary: Vocabulary) -> CorpusExamples:
         config = self.config
         return CorpusExamples(
-            documents, vocabulary, config.model.context, config.objective.names, config.training.seed,
+            documents,
+            vocabulary,
+            config.model.context,
+            config.objective.names,
+            config.training.seed,
             config.objective.hidden_only,
-        )  # fmt: skip
+        )
 
     def _watch(
         self, documents: list[list[int]], pairs: dict[str, list[Pair]], vocabulary: Vocabulary, device: str

@@ -8,12 +8,12 @@ from typing import Any
 
 from pydantic import create_model, field_validator
 
+from attnlab.base.errors import RunFailed, UserError, unknown
+from attnlab.base.machine.peak import is_out_of_memory
 from attnlab.config import Section, leaves, value_of
 from attnlab.config.axes import parse_axes
 from attnlab.config.recipe import Key
-from attnlab.errors import RunFailed, UserError, unknown
-from attnlab.jobs.kinds import KINDS, config_of
-from attnlab.machine.peak import is_out_of_memory
+from attnlab.jobs.registry import KINDS, config_of
 
 
 def comparable() -> list[str]:

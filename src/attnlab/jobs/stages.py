@@ -7,23 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attnlab.base.interrupts import Interrupted
 from attnlab.config import Section
-from attnlab.jobs.job import RunOptions, saved_config
-from attnlab.jobs.kinds import config_of, run_kind
-from attnlab.processes.team import current
+from attnlab.distributed.team import current
+from attnlab.jobs.engine import RunOptions, saved_config
+from attnlab.jobs.registry import config_of, run_kind
 from attnlab.runs import RunFolder, is_run, read_status
+from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training.callbacks import Callback
-from attnlab.training.checkpoints import Checkpoints
-from attnlab.training.stop import Interrupted
 
 
 def run_stage(
-    kind: str,
-    config: Section,
-    path: Path,
-    label: str,
-    again: str | None = None,
-    callbacks: tuple[Callback, ...] = (),
+    kind: str, config: Section, path: Path, label: str, again: str | None = None, callbacks: tuple[Callback, ...] = ()
 ) -> None:
     """Train into `path` whatever is missing there; one that was begun keeps its configuration."""
     state = current().from_first(lambda: _state_of(path))

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator, model_validator
 
+from attnlab.base.errors import UserError
 from attnlab.config import FilePath, Section, option
 from attnlab.config.recipe import Key, flag_of, lay_over, leaves, read_recipe
-from attnlab.errors import UserError
 
 _CLOCK = re.compile(r"^(?:(?P<days>\d+)-(?=\d))?(?P<clock>\d+(?::\d+){0,2})$")
 
@@ -59,9 +59,7 @@ class SlurmSection(Section):
     constraint: str | None = option(None, "Features the node must have.")
     sbatch: list[str] = option([], "More lines for sbatch, separated by ';': --exclusive; --mail-type=END,FAIL")
     warning: int | None = option(
-        None,
-        "Seconds before the time limit at which a run saves (default: 120, or a quarter of a short limit).",
-        ge=1,
+        None, "Seconds before the time limit at which a run saves (default: 120, or a quarter of a short limit).", ge=1
     )
     restarts: int = option(20, "How often a job that ran out of time is put back in the queue.", ge=0)
 
@@ -107,8 +105,9 @@ class LaunchConfig(Section):
 class ArraySection(Section):
     topic: ClassVar[str] = "Slurm"
 
-    at_once: int | None = option(None, "How many runs go on at the same time (default: as many as there is room for).",
-                                 ge=1)  # fmt: skip
+    at_once: int | None = option(
+        None, "How many runs go on at the same time (default: as many as there is room for).", ge=1
+    )
 
 
 class ArrayLaunchConfig(LaunchConfig):

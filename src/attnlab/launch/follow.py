@@ -7,12 +7,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from attnlab import console
-from attnlab.errors import RunFailed
+from attnlab.base import console
+from attnlab.base.errors import RunFailed
 from attnlab.launch.queue import Queued, queue
 from attnlab.launch.records import Submission, exit_code
 from attnlab.launch.slurm import log_of
-from attnlab.launch.standing import state
+from attnlab.launch.status import state
 
 FIRST, LONGEST = 1.0, 20.0  # seconds between two questions to Slurm: often at first, then seldom
 CANCELLED = 143
@@ -70,8 +70,10 @@ def _standing(folder: Path, submission: Submission, known: dict[str, Queued]) ->
         why = f" ({job.reason})" if job and job.state == "PENDING" and job.reason != "None" else ""
         where = f" on {job.node}" if job and job.state == "RUNNING" else ""
         return f"job {submission.last}: {state(job, None, folder)}{where}{why}"
-    states = Counter(state(known.get(job), exit_code(folder, job), folder / run)
-                     for job, run in zip(submission.jobs, submission.runs, strict=True))  # fmt: skip
+    states = Counter(
+        state(known.get(job), exit_code(folder, job), folder / run)
+        for job, run in zip(submission.jobs, submission.runs, strict=True)
+    )
     return f"{len(submission.jobs)} runs: {', '.join(f'{count} {name}' for name, count in sorted(states.items()))}"
 
 

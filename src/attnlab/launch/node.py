@@ -10,14 +10,14 @@ import os
 import sys
 from pathlib import Path
 
-from attnlab.ending import one_sentence
-from attnlab.processes.place import QUIET, find_place
+from attnlab.base.exit_codes import one_sentence
+from attnlab.distributed.rank import QUIET, find_place
 
 
 def main(count: str, run: str, *command: str) -> None:
     os.environ.update({**QUIET, **os.environ})  # before torch is there
-    from attnlab.processes.launcher import run_several
-    from attnlab.processes.machines import Machines
+    from attnlab.launch.processes import run_several
+    from attnlab.launch.rendezvous import Machines
 
     with one_sentence():
         machines = Machines(find_place())

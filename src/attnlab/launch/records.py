@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_text
 from attnlab.launch.slurm import PLACE
-from attnlab.runs.files import write_text
 
 INDEX = "jobs.txt"
 

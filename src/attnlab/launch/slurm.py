@@ -9,7 +9,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.launch.config import SlurmSection
 from attnlab.launch.queue import last_line
 
@@ -61,13 +61,24 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
     # since 22.05 a step no longer takes the number of cores from its job
     srun = [*(["--cpus-per-task", str(slurm.cpus)] if slurm.cpus else []), *(PATIENT if several else [])]
     asked = {
-        "job_name": f"attnlab-{name}", "partition": slurm.partition, "time": slurm.minutes, "nodes": slurm.nodes,
-        "gpus_per_node": slurm.gpus, "cpus_per_task": slurm.cpus, "account": slurm.account, "qos": slurm.qos,
-        "mem": f"{round(slurm.memory * 1024)}M" if slurm.memory else None, "constraint": slurm.constraint,
-        "signal_delay_s": slurm.warned, "dependency": f"afterany:{after}" if after else None,
-        "array_parallelism": at_once, "stderr_to_stdout": True, "additional_parameters": {"requeue": True} | more,
-        "ntasks_per_node": 1 if several else None, "srun_args": srun or None,
-    }  # fmt: skip
+        "job_name": f"attnlab-{name}",
+        "partition": slurm.partition,
+        "time": slurm.minutes,
+        "nodes": slurm.nodes,
+        "gpus_per_node": slurm.gpus,
+        "cpus_per_task": slurm.cpus,
+        "account": slurm.account,
+        "qos": slurm.qos,
+        "mem": f"{round(slurm.memory * 1024)}M" if slurm.memory else None,
+        "constraint": slurm.constraint,
+        "signal_delay_s": slurm.warned,
+        "dependency": f"afterany:{after}" if after else None,
+        "array_parallelism": at_once,
+        "stderr_to_stdout": True,
+        "additional_parameters": {"requeue": True} | more,
+        "ntasks_per_node": 1 if several else None,
+        "srun_args": srun or None,
+    }
     return {key: value for key, value in asked.items() if value is not None}
 
 

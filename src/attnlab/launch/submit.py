@@ -10,12 +10,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from attnlab import console
-from attnlab.errors import UserError
+from attnlab.base import console
+from attnlab.base.errors import UserError
 from attnlab.launch.config import LaunchConfig, SlurmSection
 from attnlab.launch.records import Submission, note, submissions_of
 from attnlab.launch.slurm import PLACE, cancel, must_be_there, submit
-from attnlab.launch.standing import at_work
+from attnlab.launch.status import at_work
 from attnlab.runs.folder import ROOT
 
 Command = Sequence[str]

@@ -28,10 +28,10 @@ from pathlib import Path
 from submitit.core.job_environment import JobEnvironment
 from submitit.core.utils import DelayedSubmission, UncompletedJobError
 
-from attnlab import console
-from attnlab.errors import UserError
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_text
 from attnlab.launch.queue import state_of
-from attnlab.runs.files import write_text
 from attnlab.runs.folder import is_run, read_status
 
 WARNING = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]  # the one submitit asks Slurm for: SIGUSR2 unless told

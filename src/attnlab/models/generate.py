@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from attnlab.attention import Cache
-from attnlab.data.common import common_start
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
+from attnlab.data.sequences import common_start
 from attnlab.models.gpt import GPT
 
 

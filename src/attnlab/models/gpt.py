@@ -12,9 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import Cache, MixerShape, build_mixer
-from attnlab.attention.dropout import Dropout
-from attnlab.attention.positions import embedding_positions
-from attnlab.errors import UserError, unknown
+from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.positions import embedding_positions
+from attnlab.base.errors import UserError, unknown
+from attnlab.config.gpt import GPTSection
 from attnlab.models.parts import build_mlp, build_norm
 
 
@@ -90,6 +91,12 @@ def preset(name: str, vocabulary: int, **changes: Any) -> GPTShape:
     if name not in PRESETS:
         raise UserError(unknown("preset", name, PRESETS))
     return replace(GPTShape(vocabulary), **(PRESETS[name] | changes))
+
+
+def shape_of(section: GPTSection, vocabulary: int) -> GPTShape:
+    """The shape that settings describe: what they leave open comes from the preset."""
+    given = {name: value for name, value in section.model_dump().items() if value not in (None, "preset")}
+    return preset(given.pop("preset"), vocabulary, **given)
 
 
 class Block(nn.Module):

@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlab.attention.rms_norm import RMSNorm
-from attnlab.errors import UserError, unknown
+from attnlab.attention.parts.rms_norm import RMSNorm
+from attnlab.base.errors import UserError, unknown
 
 
 class _Square(torch.autograd.Function):

@@ -13,10 +13,17 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 STYLE: dict[Any, Any] = {
-    "font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-    "grid.alpha": 0.25, "axes.titlesize": 11, "axes.titleweight": "bold", "legend.frameon": False,
-    "figure.constrained_layout.use": True, "svg.hashsalt": "attnlab",
-}  # fmt: skip
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "legend.frameon": False,
+    "figure.constrained_layout.use": True,
+    "svg.hashsalt": "attnlab",
+}
 COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#718096", "#b7791f", "#0987a0")
 
 Curve = tuple[Sequence[float], Sequence[float]]
@@ -34,8 +41,9 @@ def curves(
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
         for (name, (xs, ys)), colour in zip(lines.items(), COLOURS * 3, strict=False):
-            axes.plot(xs, ys, label=name, color=colour, linewidth=1.8, marker="o" if len(xs) <= 30 else None,
-                      markersize=3.5)  # fmt: skip
+            axes.plot(
+                xs, ys, label=name, color=colour, linewidth=1.8, marker="o" if len(xs) <= 30 else None, markersize=3.5
+            )
         for name, level in (levels or {}).items():
             axes.axhline(level, color="#4a5568", linestyle="--", linewidth=1, label=name)
         axes.set(title=title, xlabel=x, ylabel=y)

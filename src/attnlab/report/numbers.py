@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnlab.runs.files import write_text
-from attnlab.stats import Mean
+from attnlab.base.files import write_text
+from attnlab.stats.intervals import Mean
 
 
 def plus_minus(mean: Mean, form: str = ".3f") -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
-from attnlab import __version__
-from attnlab.runs.files import write_text
+from attnlab.base.files import write_text
+from attnlab.version import __version__
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,7 @@ class Passage:
 def write_page(path: Path, title: str, lead: str, passages: list[Passage], warning: str = "") -> None:
     """`warning`: what a reader must know before anything else."""
     environment = Environment(
-        loader=PackageLoader("attnlab.report"),
-        autoescape=select_autoescape(),
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=PackageLoader("attnlab.report"), autoescape=select_autoescape(), trim_blocks=True, lstrip_blocks=True
     )
     page = environment.get_template("page.html")
     write_text(path, page.render(title=title, lead=lead, warning=warning, passages=passages, version=__version__))

@@ -8,15 +8,15 @@ from typing import Any
 
 import yaml
 
-from attnlab.machine.facts import GIB
+from attnlab.base.formats import clock
+from attnlab.base.machine.facts import GIB
 from attnlab.report import figures
 from attnlab.report.page import Figure, Passage, Table, write_page
-from attnlab.report.surroundings import surroundings
+from attnlab.report.provenance import surroundings
 from attnlab.runs import read_config, read_metrics, read_record, read_status, series
-from attnlab.stats import Proportion
-from attnlab.training.progress import clock
+from attnlab.stats.intervals import Proportion
 
-OWN = {"classify": "attnlab.report.classification"}
+OWN = {"classify": "attnlab.jobs.classify.page"}
 """Modules with `passages(run, record)`: what the page of a kind of run shows besides."""
 
 

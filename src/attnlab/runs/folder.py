@@ -4,7 +4,7 @@
     run.json         kind, command line, versions, machine, git commit, seed, what the lab changed
     status.json      queued, running, finished, failed (with the reason) or interrupted
     metrics.jsonl    one line a measurement, written as it comes
-    checkpoints/     see attnlab.training.checkpoints
+    checkpoints/     see attnlab.runs.checkpoints
     figures/, report.html
     slurm/           see attnlab.launch: there before the run is, when a cluster runs it
 
@@ -29,9 +29,9 @@ import psutil
 import yaml
 from filelock import FileLock, Timeout
 
-from attnlab import console
-from attnlab.errors import UserError
-from attnlab.runs.files import write_text
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_text
 
 ROOT = Path("runs")  # where runs go unless they are told otherwise
 STATES = ("queued", "running", "finished", "failed", "interrupted")
@@ -106,8 +106,14 @@ class RunFolder:
     def set_status(self, state: str, reason: str = "") -> None:
         """Say how the run stands, in a file that is replaced in one step."""
         process = psutil.Process()
-        status = {"state": state, "reason": reason, "at": _now(), "pid": process.pid,
-                  "process_started": process.create_time(), "host": platform.node()}  # fmt: skip
+        status = {
+            "state": state,
+            "reason": reason,
+            "at": _now(),
+            "pid": process.pid,
+            "process_started": process.create_time(),
+            "host": platform.node(),
+        }
         write_text(self.path / "status.json", json.dumps(status, indent=1) + "\n")
 
     def note_change(self, text: str) -> None:
@@ -124,7 +130,7 @@ class RunFolder:
         write_text(self.path / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
 
     def _describe(self, kind: str, config: Mapping[str, Any], seed: int) -> None:
-        from attnlab.machine import facts
+        from attnlab.base.machine import facts
 
         record = {
             "kind": kind,

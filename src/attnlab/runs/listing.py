@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -44,16 +43,17 @@ def summarise(path: Path) -> Summary:
         pass
     training = record.get("training", {})
     return Summary(
-        path, record["kind"], status["state"], status.get("reason", ""), record["started"],
-        int(training.get("step", last.get("step", 0))), int(record.get("steps", 0)),
-        float(training.get("seconds", last.get("seconds", 0.0))), training.get("best"),
+        path,
+        record["kind"],
+        status["state"],
+        status.get("reason", ""),
+        record["started"],
+        int(training.get("step", last.get("step", 0))),
+        int(record.get("steps", 0)),
+        float(training.get("seconds", last.get("seconds", 0.0))),
+        training.get("best"),
         dict(record.get("results", {})),
-    )  # fmt: skip
-
-
-def age(started: str) -> str:
-    """When a run began, for a table."""
-    return datetime.fromisoformat(started).strftime("%Y-%m-%d %H:%M")
+    )
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -59,6 +59,9 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
 
 def series(path: Path, split: str, name: str) -> tuple[list[int], list[float]]:
     """The steps and values of one metric of one split, for a curve."""
-    points = [(line["step"], line[name]) for line in read_metrics(path)
-              if line.get("split") == split and line.get(name) is not None]  # fmt: skip
+    points = [
+        (line["step"], line[name])
+        for line in read_metrics(path)
+        if line.get("split") == split and line.get(name) is not None
+    ]
     return [step for step, _ in points], [float(value) for _, value in points]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 from attnlab.runs.predictions import Said, read_predictions
-from attnlab.significance import Discordant, bootstrap
+from attnlab.stats.significance import Discordant, bootstrap
 
 SURE = 0.05
 
@@ -48,8 +48,14 @@ def pair_of(names: tuple[str, str], chosen: tuple[Said, Said], by_seed: Sequence
         raise UserError(f"{names[0]} and {names[1]} were tested on different examples: they cannot be compared.")
     ones, others = (np.stack([both[side].right for both in by_seed]) for side in (0, 1))  # (S, N)
     seeds, examples = ones.shape
-    return Pair(*names, Discordant.of(chosen[0].right, chosen[1].right), float(ones.mean() - others.mean()),
-                bootstrap(ones, others), seeds, examples)  # fmt: skip
+    return Pair(
+        *names,
+        Discordant.of(chosen[0].right, chosen[1].right),
+        float(ones.mean() - others.mean()),
+        bootstrap(ones, others),
+        seeds,
+        examples,
+    )
 
 
 def runs_tested(first: Path, second: Path) -> str | None:

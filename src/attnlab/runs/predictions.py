@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.machine import facts
+from attnlab.base.machine.peak import is_out_of_memory
+from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batches
-from attnlab.errors import UserError
-from attnlab.machine import facts
-from attnlab.machine.peak import is_out_of_memory
-from attnlab.objectives import Objective
 from attnlab.training.memory import measured
-from attnlab.training.snapshot import random_untouched
+from attnlab.training.objectives import Objective
 
 LIMIT = 4096
 OPTIMIZER_COPIES = 2  # Adam keeps two tensors a parameter; the others keep less

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.runs.metrics import MetricsWriter, cut_back
 
 if TYPE_CHECKING:
-    from attnlab.objectives import Joint
+    from attnlab.training.objectives import Joint
     from attnlab.training.snapshot import TrainState
 
 
@@ -125,8 +125,14 @@ class MetricsFile(Callback):
 
     def _line(self, state: TrainState, split: str, values: dict[str, Any]) -> None:
         if self.writer is not None:
-            self.writer.write(step=state.step, epoch=state.epoch, split=split, **values,
-                              tokens=state.tokens, seconds=round(state.seconds, 3))  # fmt: skip
+            self.writer.write(
+                step=state.step,
+                epoch=state.epoch,
+                split=split,
+                **values,
+                tokens=state.tokens,
+                seconds=round(state.seconds, 3),
+            )
 
 
 class TensorBoard(Callback):

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Literal
 
 from torch import nn
 
+from attnlab.base.errors import RunFailed
+from attnlab.base.formats import clock
 from attnlab.data.batching import Batches
-from attnlab.errors import RunFailed
-from attnlab.objectives import Objective
 from attnlab.training.compiling import why_not
-from attnlab.training.pace import Pace, measure_pace
-from attnlab.training.progress import clock
+from attnlab.training.objectives import Objective
+from attnlab.training.speed import Pace, measure_pace
 
 if TYPE_CHECKING:
-    from attnlab.jobs.configs import JobConfig
+    from attnlab.config.job import JobConfig
 
 LONG = 20 * 60.0
 """Seconds of a run for which trying is worth the time it takes."""

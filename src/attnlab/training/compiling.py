@@ -7,7 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from attnlab.errors import first_line
+from attnlab.base.errors import first_line
 
 
 def compiled(model: nn.Module) -> nn.Module:

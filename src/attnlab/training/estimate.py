@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batch, Batches
-from attnlab.objectives import Objective
 from attnlab.training.batch_size import OPTIMIZER_COPIES
 from attnlab.training.memory import measured
-from attnlab.training.snapshot import random_untouched
+from attnlab.training.objectives import Objective
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,7 @@ def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: in
     with random_untouched():
         spread = plan[:: max(1, len(plan) // 4)][:4]
         _pass(trial, objective, batches.share(spread[0], 0).to(torch.device(device)))  # warms up
-        times = [_timed(trial, objective, batches.share(indices, 0).to(torch.device(device)))
-                 for indices in spread]  # fmt: skip
+        times = [_timed(trial, objective, batches.share(indices, 0).to(torch.device(device))) for indices in spread]
         worst = batches.longest(-(-len(plan[0]) // batches.count)).to(torch.device(device))
         trial.zero_grad()
         with measured(device) as peak:

@@ -20,27 +20,21 @@ import torch
 from accelerate import Accelerator
 from torch import nn
 
+from attnlab.base.errors import RunFailed, first_line
+from attnlab.base.interrupts import Interrupted, Stopped, StopRequest
+from attnlab.base.randomness import random_untouched
 from attnlab.config import TrainingSection
 from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
-from attnlab.errors import RunFailed, first_line
-from attnlab.objectives import Objective
-from attnlab.processes.sharding import cut_up, in_one_piece, put_together
-from attnlab.processes.team import ALONE, Processes
+from attnlab.distributed.sharding import cut_up, in_one_piece, put_together
+from attnlab.distributed.team import ALONE, Processes
+from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.callbacks import Callback, Outlook, StepReport
-from attnlab.training.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.compiling import compiled
+from attnlab.training.objectives import Objective
 from attnlab.training.schedules import Schedule
-from attnlab.training.snapshot import (
-    TrainState,
-    load_optimizer,
-    load_random_of,
-    optimizer_tensors,
-    random_of_all,
-    random_untouched,
-)
+from attnlab.training.snapshot import TrainState, load_optimizer, load_random_of, optimizer_tensors, random_of_all
 from attnlab.training.step_loss import StepLoss
-from attnlab.training.stop import Interrupted, Stopped, StopRequest
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -159,10 +153,14 @@ class Trainer:
         """One optimizer step on one batch, or on several whose gradients are added up."""
         start = time.perf_counter()
         weights = [self.losses.weights(batch) for batch in step_batches]
-        *totals, examples, tokens, positions = self.processes.total([
-            *map(sum, zip(*weights, strict=True)), sum(b.examples for b in step_batches),
-            sum(b.tokens for b in step_batches), sum(b.positions for b in step_batches),
-        ])  # fmt: skip
+        *totals, examples, tokens, positions = self.processes.total(
+            [
+                *map(sum, zip(*weights, strict=True)),
+                sum(b.examples for b in step_batches),
+                sum(b.tokens for b in step_batches),
+                sum(b.positions for b in step_batches),
+            ]
+        )
         loss = 0.0
         self.optimizer.zero_grad()
         for n, (batch, mine) in enumerate(zip(step_batches, weights, strict=True)):
@@ -182,8 +180,10 @@ class Trainer:
     def _shares(self, weights: list[float], totals: list[float]) -> list[float]:
         """Every target counts alike, whichever batch it is in and whoever has it; gradients will be averaged over
         the processes, so each counts its own that many times."""
-        return [self.processes.count * (weight / total if total else 1.0)
-                for weight, total in zip(weights, totals, strict=True)]  # fmt: skip
+        return [
+            self.processes.count * (weight / total if total else 1.0)
+            for weight, total in zip(weights, totals, strict=True)
+        ]
 
     def _clipped_norm(self) -> float | None:
         if self.clip is None:

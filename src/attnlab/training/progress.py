@@ -6,7 +6,8 @@ import time
 
 from rich.progress import BarColumn, Progress
 
-from attnlab import console
+from attnlab.base import console
+from attnlab.base.formats import clock
 from attnlab.training.callbacks import Callback, Outlook, StepReport
 from attnlab.training.snapshot import TrainState
 
@@ -19,13 +20,6 @@ def progress(label: str) -> Callback:
     if console.verbosity() <= console.Verbosity.QUIET:
         return Callback()
     return ProgressBar(label) if console.err.is_terminal else ProgressLines(label)
-
-
-def clock(seconds: float) -> str:
-    """1:02:03, or 2:03."""
-    minutes, rest = divmod(max(0, round(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class Rates:

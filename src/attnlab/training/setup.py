@@ -6,11 +6,11 @@ import torch
 from accelerate import Accelerator
 from accelerate.state import AcceleratorState, GradientState, PartialState
 
+from attnlab.base.errors import UserError
+from attnlab.base.machine import facts, precision
+from attnlab.base.machine.device import resolve_device
 from attnlab.config import MachineSection
-from attnlab.errors import UserError
-from attnlab.machine import facts, precision
-from attnlab.machine.device import resolve_device
-from attnlab.processes.team import current
+from attnlab.distributed.team import current
 from attnlab.training.compiling import why_not
 
 MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}

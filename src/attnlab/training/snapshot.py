@@ -6,18 +6,15 @@ place in the data.
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attnlab.processes.sharding import cut_like, in_one_piece
-from attnlab.processes.team import Processes
+from attnlab.base.randomness import load_random, random_tensors
+from attnlab.distributed.sharding import cut_like, in_one_piece
+from attnlab.distributed.team import Processes
 
 Tensors = dict[str, Tensor]
 
@@ -68,29 +65,6 @@ def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: 
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
-def random_tensors() -> tuple[Tensors, dict[str, Any]]:
-    """The states of torch's, numpy's and Python's generators."""
-    kind, keys, position, has_gauss, gauss = np.random.get_state(legacy=True)
-    tensors = {"torch": torch.get_rng_state(), "numpy": torch.from_numpy(np.asarray(keys).copy())}
-    for n in range(torch.cuda.device_count() if torch.cuda.is_initialized() else 0):
-        tensors[f"cuda:{n}"] = torch.cuda.get_rng_state(n)
-    version, internal, gauss_next = random.getstate()
-    plain = {"numpy": [kind, int(position), int(has_gauss), float(gauss)],
-             "python": [version, list(internal), gauss_next]}  # fmt: skip
-    return tensors, plain
-
-
-def load_random(tensors: Tensors, plain: dict[str, Any]) -> None:
-    torch.set_rng_state(tensors["torch"])
-    for name in tensors:
-        if name.startswith("cuda:"):
-            torch.cuda.set_rng_state(tensors[name], int(name[5:]))
-    kind, position, has_gauss, gauss = plain["numpy"]
-    np.random.set_state((kind, tensors["numpy"].numpy(), position, has_gauss, gauss))
-    version, internal, gauss_next = plain["python"]
-    random.setstate((version, tuple(internal), gauss_next))
-
-
 def random_of_all(processes: Processes) -> tuple[Tensors, dict[str, Any]]:
     """The generators of all processes as one: those of the first, and the others' under `process N/`."""
     tensors, plain = random_tensors()
@@ -107,25 +81,3 @@ def load_random_of(rank: int, tensors: Tensors, plain: dict[str, Any]) -> None:
     names = [name for name in tensors if name.startswith(own) and "/" not in name.removeprefix(own)]
     words = ("numpy", "python")
     load_random({name.removeprefix(own): tensors[name] for name in names}, {name: plain[own + name] for name in words})
-
-
-@contextmanager
-def random_untouched() -> Iterator[None]:
-    """Whatever happens inside leaves the generators as they were: evaluating more often changes nothing."""
-    before = random_tensors()
-    try:
-        yield
-    finally:
-        load_random(*before)
-
-
-def seed_process(seed: int, rank: int) -> None:
-    """Dropout draws other numbers in each process; the first goes on as if it were alone."""
-    if rank:
-        seed_everything(int(np.random.SeedSequence([seed, rank]).generate_state(1)[0]))
-
-
-def seed_everything(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed(seed % 2**32)
-    torch.manual_seed(seed)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from attnlab.data.batching import Batch
-from attnlab.objectives import Objective, parts_of
+from attnlab.training.objectives import Objective, parts_of
 
 
 class StepLoss(nn.Module):

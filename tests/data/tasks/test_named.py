@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.data.sentiment import load_sentiment
+from attnlab.base.errors import UserError
 from attnlab.data.tasks.named import BOOLQ_ALL, TASKS, load_task
-from attnlab.errors import UserError
+from attnlab.data.tasks.sentiment import load_sentiment
 
 DATA = Path(os.environ.get("ATTNLAB_DATA", "no data"))
 

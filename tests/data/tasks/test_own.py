@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.base.errors import UserError
 from attnlab.data.tasks.columns import Request
 from attnlab.data.tasks.labelled import Example, Labelled
 from attnlab.data.tasks.load import load_labelled
-from attnlab.errors import UserError
 
 ROWS = [(f'text, number {n}\nof "many"', ("bad", "good", "fine")[n % 3]) for n in range(60)]
 
@@ -134,7 +134,7 @@ FAULTS = {
     "too few": ("a.tsv", GOOD, Request(), "too few rows to make dev and test from"),
     "ending": ("a.xlsx", GOOD, Request(), r"ends in \.xlsx: give a file that ends in \.csv"),
     "unknown split": ("a.tsv", "text\tlabel\tsplit\na\t0\tx\n", Request(), "line 2: the split 'x' is none of"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -41,15 +41,20 @@ def test_parts_hold_all_rows_once_and_share_no_text(examples: list[Example]) -> 
 
 def test_repeats_across_splits_and_contradictions_inside_one_are_found() -> None:
     data = Labelled(
-        "x", ("no", "yes"),
-        {"train": [Example("Same  text", 0), Example("same text", 1), Example("q", 0, "p")],
-         "dev": [Example("SAME TEXT", 0), Example("q", 0, "another p")],
-         "test": [Example("same text", 1), Example("same text", 1)]},
-    )  # fmt: skip
+        "x",
+        ("no", "yes"),
+        {
+            "train": [Example("Same  text", 0), Example("same text", 1), Example("q", 0, "p")],
+            "dev": [Example("SAME TEXT", 0), Example("q", 0, "another p")],
+            "test": [Example("same text", 1), Example("same text", 1)],
+        },
+    )
     repeats = find_repeats(data)
     assert {splits: len(found) for splits, found in repeats.across.items()} == {
-        ("train", "dev"): 1, ("train", "test"): 2, ("dev", "test"): 2
-    }  # fmt: skip
+        ("train", "dev"): 1,
+        ("train", "test"): 2,
+        ("dev", "test"): 2,
+    }
     assert repeats.contradicting == {"train": [[Example("Same  text", 0), Example("same text", 1)]]}
     summary = summarise(data)
     assert summary["across"]["test in train"]["count"] == 2

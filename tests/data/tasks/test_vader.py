@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from attnlab.base.errors import UserError
 from attnlab.data.tasks import archive, vader
 from attnlab.data.tasks.load import load_labelled
-from attnlab.errors import UserError
 
 ROWS = "1\t2.5\tLovely.\r\n2\t-0.1\tDull [really].\r\n3\t0\tA film.\r\n4\t0.0\tAnother.\r\n"
 

@@ -69,11 +69,7 @@ MERGE = mistakes_in(
         "the features of the heads are interleaved: join with the head axis before the features.",
         lambda y: y.permute(0, 2, 3, 1).flatten(-2),
     ),
-    (
-        "merge-averaged",
-        "the heads are averaged: put them side by side instead.",
-        lambda y: y.mean(1),
-    ),
+    ("merge-averaged", "the heads are averaged: put them side by side instead.", lambda y: y.mean(1)),
     ("merge-summed", "the heads are added up: put them side by side instead.", lambda y: y.sum(1)),
     ("merge-ignored", "the heads come back unmerged.", unchanged),
 )
@@ -87,22 +83,10 @@ _right_split = _split_three(pieces.split_heads)
 SPLIT_QKV = (
     *mistakes_in(
         "split_heads_qkv",
-        (
-            "qkv-order",
-            "K and V are returned in the wrong order.",
-            lambda Q, K, V, h: _right_split(Q, V, K, h),
-        ),
-        (
-            "qkv-order",
-            "Q and K are returned in the wrong order.",
-            lambda Q, K, V, h: _right_split(K, Q, V, h),
-        ),
+        ("qkv-order", "K and V are returned in the wrong order.", lambda Q, K, V, h: _right_split(Q, V, K, h)),
+        ("qkv-order", "Q and K are returned in the wrong order.", lambda Q, K, V, h: _right_split(K, Q, V, h)),
         ("qkv-repeated", "Q is returned three times.", lambda Q, K, V, h: _right_split(Q, Q, Q, h)),
-        (
-            "qkv-one-unsplit",
-            "V is not split: all three are.",
-            lambda Q, K, V, h: (*_right_split(Q, K, V, h)[:2], V),
-        ),
+        ("qkv-one-unsplit", "V is not split: all three are.", lambda Q, K, V, h: (*_right_split(Q, K, V, h)[:2], V)),
     ),
     *(replace(mistake, wrong=_split_three(mistake.wrong)) for mistake in SPLIT),
 )

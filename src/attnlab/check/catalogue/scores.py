@@ -13,11 +13,7 @@ PAIRWISE = mistakes_in(
         "the scores are transposed, K Qᵀ: each row must belong to a query, so compute Q Kᵀ.",
         lambda Q, K: K @ Q.transpose(-2, -1),
     ),
-    (
-        "no-transpose",
-        "K is not transposed: swap its last two axes with K.transpose(-2, -1).",
-        lambda Q, K: Q @ K,
-    ),
+    ("no-transpose", "K is not transposed: swap its last two axes with K.transpose(-2, -1).", lambda Q, K: Q @ K),
     (
         "transpose-all-axes",
         "K.T reverses every axis, the batch too: swap the last two only with K.transpose(-2, -1).",
@@ -115,11 +111,7 @@ SOFTMAX = mistakes_in(
         lambda A: A.flatten(-2).softmax(-1).view_as(A),
     ),
     ("softmax-missing", "no softmax is taken: the scores come back as they are.", unchanged),
-    (
-        "softmax-not-normalised",
-        "exp is taken but not divided by its sum over the keys.",
-        lambda A: A.exp(),
-    ),
+    ("softmax-not-normalised", "exp is taken but not divided by its sum over the keys.", lambda A: A.exp()),
     ("softmax-log", "this is the logarithm of the softmax: use softmax.", lambda A: A.log_softmax(-1)),
     (
         "softmax-no-exp",

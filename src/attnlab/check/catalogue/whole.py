@@ -74,11 +74,7 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
         "the causal mask is not applied: mask the scores when causal is True (the default).",
         {"wants_mask": lambda causal: False},
     ),
-    (
-        "mask-always",
-        "the causal mask is applied although causal is False.",
-        {"wants_mask": lambda causal: True},
-    ),
+    ("mask-always", "the causal mask is applied although causal is False.", {"wants_mask": lambda causal: True}),
     (
         "mask-flag-inverted",
         "the flag is read the wrong way round: mask when causal is True.",
@@ -109,33 +105,13 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
         "the scale comes after the softmax: scale the scores before it.",
         {"attn_scaled": unchanged, "compute_outputs": lambda A, V: A @ V / math.sqrt(V.size(-1))},
     ),
-    (
-        "key-is-query",
-        "Q is compared with itself: the scores are Q Kᵀ.",
-        {"choose": lambda Q, K, V: (Q, Q, V)},
-    ),
-    (
-        "query-is-key",
-        "K is compared with itself: the scores are Q Kᵀ.",
-        {"choose": lambda Q, K, V: (K, K, V)},
-    ),
-    (
-        "value-is-key",
-        "the outputs are sums of the keys: they are A' V.",
-        {"choose": lambda Q, K, V: (Q, K, K)},
-    ),
-    (
-        "value-is-query",
-        "the outputs are sums of the queries: they are A' V.",
-        {"choose": lambda Q, K, V: (Q, K, Q)},
-    ),
+    ("key-is-query", "Q is compared with itself: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (Q, Q, V)}),
+    ("query-is-key", "K is compared with itself: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (K, K, V)}),
+    ("value-is-key", "the outputs are sums of the keys: they are A' V.", {"choose": lambda Q, K, V: (Q, K, K)}),
+    ("value-is-query", "the outputs are sums of the queries: they are A' V.", {"choose": lambda Q, K, V: (Q, K, Q)}),
     ("key-is-value", "Q is compared with V: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (Q, V, V)}),
     ("key-value-swapped", "K and V are swapped.", {"choose": lambda Q, K, V: (Q, V, K)}),
-    (
-        "all-values",
-        "the values stand in for Q and K: the scores are Q Kᵀ.",
-        {"choose": lambda Q, K, V: (V, V, V)},
-    ),
+    ("all-values", "the values stand in for Q and K: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (V, V, V)}),
 )
 
 _PIECES = (*SCALED, *PAIRWISE, *SOFTMAX, *OUTPUTS, *MASK, *APPLY, *SPLIT, *MERGE)

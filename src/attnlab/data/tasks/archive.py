@@ -14,7 +14,7 @@ import sys
 import urllib.error
 import urllib.request
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 LARGEST = 100_000_000
 TIMEOUT = 60
@@ -46,8 +46,24 @@ def find_address(listing: str, package: str, version: str) -> str | None:
 
 
 def _listing(package: str) -> str:
-    command = [sys.executable, "-m", "pip", "index", "versions", "-vv", "--no-color", "--disable-pip-version-check",
-               "--no-input", "--retries", "1", "--timeout", "15", "--no-binary", ":all:", package]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "index",
+        "versions",
+        "-vv",
+        "--no-color",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--retries",
+        "1",
+        "--timeout",
+        "15",
+        "--no-binary",
+        ":all:",
+        package,
+    ]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=4 * TIMEOUT)
     except (OSError, subprocess.TimeoutExpired):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 _WHOLE = re.compile(r"-?\d+")
 

@@ -6,19 +6,50 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from attnlab.errors import UserError
+from attnlab.base.errors import UserError
 
 if TYPE_CHECKING:
     from attnlab.data.tasks.table import Table
 
 PAIRS = (
-    ("question", "passage"), ("question", "context"), ("question", "sentence"), ("premise", "hypothesis"),
-    ("sentence1", "sentence2"), ("question1", "question2"), ("text1", "text2"), ("text_a", "text_b"), ("text", "pair"),
-)  # fmt: skip
-TEXTS = ("text", "sentence", "review", "comment", "content", "tweet", "message", "snippet", "body", "document",
-         "question", "title")  # fmt: skip
-LABELS = ("label", "labels", "class", "target", "stars", "answer", "sentiment", "category", "rating", "gold_label",
-          "polarity", "is_duplicate")  # fmt: skip
+    ("question", "passage"),
+    ("question", "context"),
+    ("question", "sentence"),
+    ("premise", "hypothesis"),
+    ("sentence1", "sentence2"),
+    ("question1", "question2"),
+    ("text1", "text2"),
+    ("text_a", "text_b"),
+    ("text", "pair"),
+)
+TEXTS = (
+    "text",
+    "sentence",
+    "review",
+    "comment",
+    "content",
+    "tweet",
+    "message",
+    "snippet",
+    "body",
+    "document",
+    "question",
+    "title",
+)
+LABELS = (
+    "label",
+    "labels",
+    "class",
+    "target",
+    "stars",
+    "answer",
+    "sentiment",
+    "category",
+    "rating",
+    "gold_label",
+    "polarity",
+    "is_duplicate",
+)
 SPLIT = "split"
 _KNOWN = {name for pair in PAIRS for name in pair} | {*TEXTS, *LABELS, SPLIT}
 
@@ -101,14 +132,18 @@ def choose_texts(table: Table, own: Columns | None) -> tuple[str, str | None, st
     if own is not None and own.pair is not None:
         both = next((couple for couple in PAIRS if set(couple) <= named.keys()), None)
         if both is None:
-            raise UserError(f"{table.path} has no columns {own.text!r} and {own.pair!r}, which the classifier reads: "
-                            f"its columns are {', '.join(table.columns)}.")  # fmt: skip
+            raise UserError(
+                f"{table.path} has no columns {own.text!r} and {own.pair!r}, which the classifier reads: "
+                f"its columns are {', '.join(table.columns)}."
+            )
         return named[both[0]], named[both[1]], label if label not in (named[both[0]], named[both[1]]) else None
     text = next((named[name] for name in TEXTS if name in named and named[name] != label), None)
     left = [name for name in table.columns if name != label and name.lower() != SPLIT]
     if text is None and len(left) == 1:
         text = left[0]
     if text is None:
-        raise UserError(f"{table.path}: no column is clearly the text among {', '.join(table.columns)}: call it "
-                        f"{own.text if own and not own.text.isdecimal() else 'text'!r} in a first row.")  # fmt: skip
+        raise UserError(
+            f"{table.path}: no column is clearly the text among {', '.join(table.columns)}: call it "
+            f"{own.text if own and not own.text.isdecimal() else 'text'!r} in a first row."
+        )
     return text, None, label

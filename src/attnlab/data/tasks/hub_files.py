@@ -13,10 +13,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from attnlab import hub
+from attnlab.base import hub
+from attnlab.base.errors import UserError, nearest
 from attnlab.data.tasks.labelled import SPLITS
 from attnlab.data.tasks.own import SPELLINGS
-from attnlab.errors import UserError, nearest
 
 PREFIX = "hub:"
 PREFERRED = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
@@ -79,8 +79,11 @@ def choose_configuration(asked: HubName, found: Mapping[str, Parts], card: Mappi
         close = nearest(asked.configuration, found)
         hint = f"did you mean {close!r}?" if close else f"it has {', '.join(found)}."
         raise UserError(f"{PREFIX}{asked.repo} has no configuration {asked.configuration!r}: {hint}")
-    preset = [str(entry.get("config_name")) for entry in _list(card.get("configs"))
-              if isinstance(entry, dict) and entry.get("default")]  # fmt: skip
+    preset = [
+        str(entry.get("config_name"))
+        for entry in _list(card.get("configs"))
+        if isinstance(entry, dict) and entry.get("default")
+    ]
     for name in (*preset, DEFAULT, *(found if len(found) == 1 else ())):
         if name in found:
             return name

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab import console, hub
+from attnlab.base import console, hub
+from attnlab.base.errors import UserError
+from attnlab.base.files import whole_folder, write_text
 from attnlab.data.tasks.classes import label_word
 from attnlab.data.tasks.columns import Request, choose
 from attnlab.data.tasks.hub_files import (
@@ -24,9 +26,7 @@ from attnlab.data.tasks.hub_files import (
 from attnlab.data.tasks.labelled import Labelled
 from attnlab.data.tasks.own import read_tables
 from attnlab.data.tasks.table import FORMATS, Row, Table, read_table
-from attnlab.data.world_files import check_folder
-from attnlab.errors import UserError
-from attnlab.runs.files import whole_folder, write_text
+from attnlab.data.world.files import check_folder
 
 PARQUET_COPY = "refs/convert/parquet"
 HIDDEN = -1
@@ -180,8 +180,10 @@ def _name_classes(tables: Tables, classes: Mapping[str, list[str]]) -> Tables:
 
     if not classes:
         return tables
-    return {split: table._replace(rows=[Row(row.line, named(row.fields)) for row in table.rows])
-            for split, table in tables.items()}  # fmt: skip
+    return {
+        split: table._replace(rows=[Row(row.line, named(row.fields)) for row in table.rows])
+        for split, table in tables.items()
+    }
 
 
 def _class(value: Any, names: list[str]) -> Any:

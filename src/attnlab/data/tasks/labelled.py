@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from attnlab.base.files import sha256
 from attnlab.data.tasks.columns import Columns
-from attnlab.runs.files import sha256
 
 SPLITS = ("train", "dev", "test")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from attnlab.base.errors import UserError, nearest
 from attnlab.data.tasks.columns import Request
 from attnlab.data.tasks.hub_files import parse
 from attnlab.data.tasks.hub_sets import load_hub
 from attnlab.data.tasks.labelled import Labelled
 from attnlab.data.tasks.named import ABOUT, load_task
 from attnlab.data.tasks.own import find_files, read_own
-from attnlab.errors import UserError, nearest
 
 
 def load_labelled(

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from attnlab.data import sentiment
+from attnlab.base.errors import UserError, unknown
+from attnlab.data.tasks import sentiment
 from attnlab.data.tasks.columns import Request
 from attnlab.data.tasks.labelled import Example, Labelled
 from attnlab.data.tasks.own import SPELLINGS, read_own
 from attnlab.data.tasks.splitting import Parting, by_class
-from attnlab.errors import UserError, unknown
 
 VARIABLE = "ATTNLAB_DATA"
 BOOLQ_TRAIN, BOOLQ_ALL = 8_000, 9_427  # of the published training set; the rest is the test part
@@ -93,8 +93,9 @@ def _find(name: str, folder: Path | None) -> dict[str, Path]:
     root = folder or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     get = f"{' and '.join(task.files)} ({task.source})"
     if root is None:
-        raise UserError(f"{name} is not with the lab: name a folder that has {name}/ with {get} "
-                        f"by --data-folder or {VARIABLE}.")  # fmt: skip
+        raise UserError(
+            f"{name} is not with the lab: name a folder that has {name}/ with {get} by --data-folder or {VARIABLE}."
+        )
     paths = [root / name / file for file in task.files]
     if absent := [path for path in paths[:2] if not path.is_file()]:
         raise UserError(f"{name} was not found, looked for {absent[0]}: put {get} there.")

@@ -7,15 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from attnlab.base.errors import UserError
 from attnlab.data.tasks.classes import find_classes, label_word, named_classes
 from attnlab.data.tasks.columns import SPLIT, Columns, Request, choose
 from attnlab.data.tasks.labelled import SPLITS, Example, Labelled
 from attnlab.data.tasks.splitting import Parting, by_class
 from attnlab.data.tasks.table import FORMATS, Row, Table, read_table
-from attnlab.errors import UserError
 
-SPELLINGS = {"train": "train", "training": "train", "test": "test", "testing": "test",
-             "dev": "dev", "valid": "dev", "validation": "dev", "val": "dev"}  # fmt: skip
+SPELLINGS = {
+    "train": "train",
+    "training": "train",
+    "test": "test",
+    "testing": "test",
+    "dev": "dev",
+    "valid": "dev",
+    "validation": "dev",
+    "val": "dev",
+}
 
 
 def find_files(folder: Path) -> dict[str, Path]:

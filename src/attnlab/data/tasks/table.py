@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.data.lines import numbered_lines, read_text
+from attnlab.base.errors import UserError
 from attnlab.data.tasks.columns import Request, is_header
-from attnlab.errors import UserError
+from attnlab.data.text.lines import numbered_lines, read_text
 
 FORMATS = (".csv", ".tsv", ".jsonl", ".json", ".parquet")
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from attnlab.data.lines import read_text
+from attnlab.base.errors import UserError
 from attnlab.data.tasks.classes import label_word, named_classes
 from attnlab.data.tasks.columns import Columns, Request, choose_texts
 from attnlab.data.tasks.labelled import Example
 from attnlab.data.tasks.own import label_of, text_of
 from attnlab.data.tasks.table import FORMATS, Table, read_table
-from attnlab.errors import UserError
+from attnlab.data.text.lines import read_text
 
 NO_LABEL = -1
 
@@ -54,9 +54,7 @@ def from_lines(text: str, where: str, paired: bool) -> Texts:
     return Texts(examples)
 
 
-def from_file(
-    path: Path, classes: Sequence[str], columns: Columns | None, clean: Callable[[str], str] = str
-) -> Texts:  # fmt: skip
+def from_file(path: Path, classes: Sequence[str], columns: Columns | None, clean: Callable[[str], str] = str) -> Texts:
     """A .txt has a text a line; other files have columns, found as in training."""
     paired = columns is not None and columns.pair is not None
     if path.suffix.lower() == ".txt":
@@ -68,10 +66,13 @@ def from_file(
     text, pair, label = choose_texts(table, columns)
     labels = _labels(table, label, classes) if label is not None else None
     examples = [
-        Example(clean(text_of(table, row, text)), labels[n] if labels else NO_LABEL,
-                clean(text_of(table, row, pair)) if pair else None)
+        Example(
+            clean(text_of(table, row, text)),
+            labels[n] if labels else NO_LABEL,
+            clean(text_of(table, row, pair)) if pair else None,
+        )
         for n, row in enumerate(table.rows)
-    ]  # fmt: skip
+    ]
     return Texts(examples, labels is not None)
 
 

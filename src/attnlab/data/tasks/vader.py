@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from attnlab.data.lines import numbered_lines
-from attnlab.data.world_files import check_folder
-from attnlab.errors import UserError
-from attnlab.runs.files import write_text
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_text
+from attnlab.data.text.lines import numbered_lines
+from attnlab.data.world.files import check_folder
 
 PACKAGE, VERSION = "vaderSentiment", "2.5"
 SHA256 = "b960c954831f5ca58afee61780cc04ed48e551b91e783bfcbfb2c18bb8081a84"

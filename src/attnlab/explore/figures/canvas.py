@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from matplotlib.figure import Figure
 
-from attnlab.errors import UserError, unknown
+from attnlab.base.errors import UserError, unknown
 from attnlab.explore.attend import Array
 
 if TYPE_CHECKING:

@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.explore.figures.canvas import (
-    CHOSEN,
-    GOOD,
-    INK,
-    MUTED,
-    OTHER,
-    SECOND,
-    caption,
-    heat,
-    legend,
-    sheet,
-)
+from attnlab.explore.figures.canvas import CHOSEN, GOOD, INK, MUTED, OTHER, SECOND, caption, heat, legend, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,18 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.explore.attend import Array
-from attnlab.explore.figures.canvas import (
-    CHOSEN,
-    FAINT,
-    GOOD,
-    INK,
-    MUTED,
-    OTHER,
-    caption,
-    headroom,
-    legend,
-    sheet,
-)
+from attnlab.explore.figures.canvas import CHOSEN, FAINT, GOOD, INK, MUTED, OTHER, caption, headroom, legend, sheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,11 +100,7 @@ def grid(panel: Axes, found: Reach) -> None:
         row, column = one.chosen[0], one.chosen[-1]
         for x, y in {(column, row), (row, column)}:
             colour = GOOD if one.reachable else FAINT
-            panel.fill(
-                [x - 0.46, x + 0.46, x + 0.46, x - 0.46],
-                [y - 0.46, y - 0.46, y + 0.46, y + 0.46],
-                color=colour,
-            )
+            panel.fill([x - 0.46, x + 0.46, x + 0.46, x - 0.46], [y - 0.46, y - 0.46, y + 0.46, y + 0.46], color=colour)
             text = (
                 f"{one.margin:.2g}" if one.reachable and np.isfinite(one.margin) else ("✓" if one.reachable else "no")
             )

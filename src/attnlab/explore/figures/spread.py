@@ -50,10 +50,7 @@ def extraction(found: Extraction) -> Figure:
     figure, (matrix, parts) = sheet(2, f"{found.title} (error {found.error:.2g})", height=4.0, ratios=[0.8, 1.2])
     heat(matrix, found.matrix)
     matrix.set_aspect("equal")
-    caption(
-        matrix,
-        ("M = 2 A Aᵀ" if found.of_mean else "M = A Aᵀ") if found.perpendicular else "M, onto A along B",
-    )
+    caption(matrix, ("M = 2 A Aᵀ" if found.of_mean else "M = A Aᵀ") if found.perpendicular else "M, onto A along B")
     places = np.arange(found.matrix.shape[0])
     mixed = "½(v_a + v_b)" if found.of_mean else "v_a + v_b"
     parts.bar(places, found.mixed[0], 0.7, color=MUTED, alpha=0.45, label=f"given: {mixed}")

@@ -1,0 +1,216 @@
+"""Is this mixer what it says it is? Each check states a property and shows the evidence.
+
+future, by gradient        no output has a derivative by a later token
+future, by perturbation    no output changes when later tokens are replaced or cut off
+batch                      a sequence gives the same alone and among others
+padding                    real positions do not notice what stands in padding
+gradients                  every parameter is reached by the loss
+cache                      decoding step by step gives what the full pass gives
+large inputs               outputs and gradients stay finite
+half precision             finite in 16 bits, and how close to 32
+time, memory               grow with T no faster than promised
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.attention.audit.cost import growth, one_thread
+from attnlab.attention.audit.future import check_future_gradient, check_future_perturbation
+from attnlab.attention.audit.half_precision import try_half
+from attnlab.attention.audit.subject import Finding, Subject, one_head, subject_for
+from attnlab.attention.parts.cache import Cache
+from attnlab.attention.registry import build_mixer, find_variant
+from attnlab.attention.shape import MixerShape
+from attnlab.base.errors import UserError
+
+SLACK = 0.5
+"""How far a measured exponent may exceed the promised one: caches and clocks add to it, and the next whole
+power is 1 away."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    name: str
+    findings: list[Finding]
+
+    @property
+    def passed(self) -> bool:
+        return all(finding.passed is not False for finding in self.findings)
+
+    @property
+    def sees_future(self) -> bool:
+        return any(f.passed is False for f in self.findings if f.check.startswith("future"))
+
+
+DEFAULT = MixerShape(width=16, heads=4, context=72)
+"""Longer than the chunks and windows of the variants, small enough for a second."""
+SHORTEST = 12
+
+
+def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool = True) -> Audit:
+    """All checks on the mixer of that name or file."""
+    if shape.context < SHORTEST:
+        raise UserError(f"a context of {shape.context} is too short to audit: give at least {SHORTEST}.")
+    with torch.random.fork_rng(devices=[]), one_thread():
+        subject = subject_for(name, shape)
+        findings = [check(subject) for check in BEHAVIOUR if shape.causal or check not in CAUSAL_ONLY]
+        if half:
+            findings += check_half(subject)
+        if cost:
+            findings += check_cost(subject)
+    return Audit(name, findings)
+
+
+def sees_future(name: str, shape: MixerShape = DEFAULT) -> str | None:
+    """The evidence that a mixer's outputs depend on later tokens; None when they do not."""
+    with torch.random.fork_rng(devices=[]):
+        subject = subject_for(name, shape)
+        for check in (check_future_gradient, check_future_perturbation):
+            finding = check(subject)
+            if finding.passed is False:
+                return finding.evidence
+    return None
+
+
+@torch.no_grad()
+def check_batch(subject: Subject) -> Finding:
+    mixer, x = subject.build(), subject.tokens(batch=3)
+    worst = max(subject.differs(mixer(x)[row : row + 1], mixer(x[row : row + 1])) for row in range(3))
+    return Finding("batch", worst <= subject.tolerance, f"a sequence alone and among others differ by {worst:.1g}")
+
+
+@torch.no_grad()
+def check_padding(subject: Subject) -> Finding:
+    """With the real tokens first, in the direction asked for and, if there is one, the other."""
+    variant = find_variant(subject.name)
+    told, passed = [], True
+    directions = {"causal": (True, variant.causal), "both ways": (False, variant.bidirectional)}
+    for word, (causal, able) in directions.items():
+        if not able:
+            continue
+        mixer, x = subject.build(causal=causal), subject.tokens(batch=2)
+        real = x.shape[1] // 2
+        padding = torch.arange(x.shape[1]) < torch.tensor([[real], [x.shape[1]]])
+        garbage = torch.where(padding[..., None], x, 30.0)
+        worst = subject.differs(mixer(garbage, padding)[:1, :real], mixer(x[:1, :real]))
+        passed = passed and worst <= subject.tolerance
+        told.append(f"{word}: {worst:.1g}")
+    return Finding("padding", passed, "padding changes real positions by " + ", ".join(told))
+
+
+def check_gradients(subject: Subject) -> Finding:
+    mixer = subject.build()
+    y = mixer(subject.tokens(batch=4))
+    (y * torch.randn_like(y)).sum().backward()
+    largest = max((float(p.grad.abs().max()) for p in mixer.parameters() if p.grad is not None), default=0.0)
+    dead = []
+    for path, module in mixer.named_modules():
+        for name, parameter in module.named_parameters(recurse=False):
+            label = f"{path}.{name}".removeprefix("inner.").removeprefix(".")
+            if parameter.grad is None or not parameter.grad.any():
+                dead.append(f"all of {label}")
+            elif isinstance(module, nn.Linear) and name == "weight":
+                # A row makes one number of the output; several projections may share a matrix.
+                silent = parameter.grad.abs().amax(1) <= 1e-12 * largest
+                if silent.any():
+                    dead.append(f"{int(silent.sum())} of {len(silent)} rows of {label}{_parts(mixer, path, silent)}")
+    count = sum(p.numel() for p in mixer.parameters())
+    if dead:
+        return Finding("gradients", False, "no gradient for " + ", ".join(dead))
+    return Finding("gradients", True, f"all of {count:,} parameters are reached")
+
+
+def _parts(mixer: nn.Module, path: str, silent: Tensor) -> str:
+    """Which of the things a shared matrix makes are silent, if its owner tells their sizes."""
+    owner = mixer.get_submodule(path.rpartition(".")[0])
+    sizes = getattr(owner, "sizes", None)
+    if not isinstance(sizes, list) or sum(sizes) != len(silent):
+        return ""
+    pieces = zip(("queries", "keys", "values"), silent.split(sizes), strict=True)
+    names = [name for name, piece in pieces if piece.all()]
+    return f" ({' and '.join(names)})" if names else ""
+
+
+@torch.no_grad()
+def check_cache(subject: Subject) -> Finding:
+    """Two rows of different length, read in one piece, then by one and by three tokens."""
+    mixer, x = subject.build(), subject.tokens(batch=2)
+    full, cache, worst = mixer(x), Cache(), 0.0
+    starts, piece = [x.shape[1] // 4, x.shape[1] // 3], x.shape[1] // 3
+    y = mixer(x[:, :piece], torch.arange(piece) < torch.tensor(starts)[:, None], cache)
+    for row, length in enumerate(starts):
+        worst = max(worst, subject.differs(y[row, :length], full[row, :length]))
+    step = 0
+    for size in [1, 1, 3] * 8:
+        if max(starts) + step + size > x.shape[1]:
+            break
+        new = [slice(length + step, length + step + size) for length in starts]
+        y = mixer(torch.stack([x[row, part] for row, part in enumerate(new)]), None, cache)
+        for row, part in enumerate(new):
+            worst = max(worst, subject.differs(y[row], full[row, part]))
+        step += size
+    return Finding("cache", worst <= subject.tolerance, f"{step} tokens decoded, off the full pass by {worst:.1g}")
+
+
+def check_large_inputs(subject: Subject) -> Finding:
+    mixer = subject.build().float()
+    bad = []
+    for label, size in (("inputs of 10⁴", 1e4), ("a single token of 10⁴", None), ("all zeros", 0.0)):
+        x = subject.tokens().float()
+        if size is None:
+            x[:, x.shape[1] // 2] *= 1e4
+        else:
+            x = x * size
+        x.requires_grad_()
+        y = mixer(x)
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+        if not y.isfinite().all():
+            bad.append(f"outputs are not finite for {label}")
+        elif not gradient.isfinite().all():
+            bad.append(f"gradients are not finite for {label}")
+    return Finding("large inputs", not bad, "; ".join(bad) or "finite for inputs of 10⁴, one such token, and zeros")
+
+
+def check_half(subject: Subject) -> list[Finding]:
+    findings = []
+    for result in try_half(subject.name, subject.shape):
+        if not result.able:
+            verdict, evidence = None, "this machine cannot multiply such matrices"
+        elif not result.ran:
+            verdict, evidence = False, result.message or "the process died"
+        elif result.error is None:
+            verdict, evidence = False, "outputs or gradients are not finite"
+        else:
+            verdict, evidence = True, f"finite, off 32 bits by {result.error:.1%} of the largest output"
+        findings.append(Finding(f"half precision, {result.dtype}", verdict, evidence))
+    return findings
+
+
+def check_cost(subject: Subject) -> list[Finding]:
+    variant = find_variant(subject.name)
+    shape = one_head(subject) or subject.shape  # more heads cost the same powers of T
+    measured = growth(lambda shape: build_mixer(subject.name, shape), shape)
+    span = f"T = {measured.lengths[-3]} to {measured.lengths[-1]}"
+    findings = []
+    for check, found, promised in (("time", measured.time, variant.time), ("memory", measured.memory, variant.memory)):
+        verdict = None if promised is None else found <= promised + SLACK
+        word = "nothing promised" if promised is None else f"T^{promised:g} promised"
+        findings.append(Finding(check, verdict, f"T^{found:.2f} measured over {span}, {word}"))
+    return findings
+
+
+BEHAVIOUR: list[Callable[[Subject], Finding]] = [
+    check_future_gradient,
+    check_future_perturbation,
+    check_batch,
+    check_padding,
+    check_gradients,
+    check_cache,
+    check_large_inputs,
+]
+CAUSAL_ONLY = {check_future_gradient, check_future_perturbation, check_cache}

@@ -1,0 +1,73 @@
+"""What an audit looks at, and what it finds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.attention.registry import build_mixer
+from attnlab.attention.shape import MixerShape
+from attnlab.base.errors import UserError
+
+
+@dataclass(frozen=True)
+class Finding:
+    check: str
+    passed: bool | None
+    """None: could not be decided here, or nothing was promised."""
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The mixer under audit: how to build it, and the precision its numbers are compared in."""
+
+    name: str
+    shape: MixerShape
+    dtype: torch.dtype
+
+    @property
+    def tolerance(self) -> float:
+        return 1e-9 if self.dtype == torch.float64 else 1e-4
+
+    def build(self, **changes: Any) -> nn.Module:
+        torch.manual_seed(0)
+        mixer = build_mixer(self.name, replace(self.shape, **changes))
+        return mixer.to(self.dtype).eval()
+
+    def tokens(self, batch: int = 1, seed: int = 1) -> Tensor:
+        """(B, T, C) with T the whole context."""
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randn(batch, self.shape.context, self.shape.width, generator=generator).to(self.dtype)
+
+    def differs(self, a: Tensor, b: Tensor) -> float:
+        """The largest difference, in units of the largest number; nan counts as infinite."""
+        difference = (a - b).abs().max() / b.abs().max().clamp_min(1e-30)
+        return float(difference.nan_to_num(nan=float("inf")))
+
+
+def subject_for(name: str, shape: MixerShape) -> Subject:
+    """In 64 bits, where rounding cannot be mistaken for anything; in 32 if the mixer insists on them."""
+    subject = Subject(name, shape, torch.float64)
+    mixer = subject.build()
+    try:
+        y = mixer(subject.tokens())
+    except UserError:
+        subject = Subject(name, shape, torch.float32)
+        y = subject.build()(subject.tokens())
+    if y.dtype != subject.dtype:
+        subject = Subject(name, shape, torch.float32)
+    return subject
+
+
+def one_head(subject: Subject) -> MixerShape | None:
+    """The shape with a single head, if the mixer can be built so."""
+    shape = replace(subject.shape, heads=1)
+    try:
+        build_mixer(subject.name, shape)(subject.tokens().float())
+    except UserError:
+        return None
+    return shape

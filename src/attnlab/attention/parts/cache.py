@@ -1,0 +1,79 @@
+"""What a mixer remembers between calls while a sequence is decoded token by token.
+
+Sequences in a batch may have different lengths. Real tokens come first and padding after them, so
+the slot of a token in the memory is its position, and a new token of row b goes to slot lengths[b]:
+
+    row 0   W h o ? ⁇ M i l a n          padding ⁇ of the prompts is overwritten
+    row 1   W h e r e ? R o m e          by the first tokens of the answers
+
+A mixer with a running state keeps it under a name of its own in `state`; one that looks back at its
+past stores it with `append`; one that has neither lets `replay` run the whole sequence again. All
+tensors have the rows of the batch first, so that `select` can drop or repeat sequences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from attnlab.attention.parts.masks import Sight
+
+
+class Cache:
+    """The memory of one mixer: tensors by name, and how many tokens of each row have been seen."""
+
+    def __init__(self) -> None:
+        self.state: dict[str, Tensor] = {}
+        self.lengths: Tensor | None = None  # (B,)
+
+    def positions(self, x: Tensor) -> Tensor:
+        """Positions (B, T) of the tokens x (B, T, ...) about to be read."""
+        if self.lengths is None:
+            self.lengths = torch.zeros(x.shape[0], dtype=torch.long, device=x.device)
+        return self.lengths[:, None] + torch.arange(x.shape[1], device=x.device)
+
+    def advance(self, x: Tensor, padding: Tensor | None) -> None:
+        """Count the tokens x (B, T, ...) as seen. Called once, after the mixer has stored what it needs."""
+        start = self.positions(x)[:, 0]
+        self.lengths = start + (x.shape[1] if padding is None else padding.sum(1))
+
+    def select(self, rows: Tensor) -> None:
+        """Go on with these rows of the batch, in this order: fewer when some are done, or some twice."""
+        self.state = {name: tensor[rows] for name, tensor in self.state.items()}
+        if self.lengths is not None:
+            self.lengths = self.lengths[rows]
+
+    def append(self, name: str, new: Tensor, at: Tensor) -> Tensor:
+        """Store new (B, H, T, D) at the positions at (B, T); return all that is stored (B, H, S, D)."""
+        end = int(at.max()) + 1
+        stored = self.state.get(name)
+        if stored is None or stored.shape[2] < end:
+            # Grow by doubling, so that n steps copy O(n) numbers and not O(n²).
+            room = new.new_zeros(*new.shape[:2], max(end, 2 * (0 if stored is None else stored.shape[2])), new.shape[3])
+            if stored is not None:
+                room[:, :, : stored.shape[2]] = stored
+            stored = self.state[name] = room
+        rows = torch.arange(new.shape[0], device=new.device)[:, None]
+        stored[rows, :, at] = new.transpose(1, 2)  # advanced indices come first: (B, T, H, D)
+        return stored[:, :, :end]
+
+    def sight(self, at: Tensor, slots: int) -> Sight:
+        """What queries at the positions at (B, T) may see of the first slots, after `advance`."""
+        assert self.lengths is not None
+        keys_at = torch.arange(slots, device=at.device)
+        return Sight(at, keys_at, causal=True, real=keys_at < self.lengths[:, None])
+
+    def replay(self, mixer: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, padding: Tensor | None) -> Tensor:
+        """The mixer's outputs at the new tokens x (B, T, C), by running it over all inputs so far.
+
+        Right for every causal mixer, at the price of a full pass for each new token.
+        """
+        at = self.positions(x)
+        inputs = self.append("inputs", x[:, None], at)[:, 0]  # (B, S, C)
+        self.advance(x, padding)
+        assert self.lengths is not None
+        real = torch.arange(inputs.shape[1], device=x.device) < self.lengths[:, None]
+        outputs = mixer(inputs, real)
+        return outputs.gather(1, at[:, :, None].expand(-1, -1, outputs.shape[2]))

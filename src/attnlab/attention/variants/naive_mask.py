@@ -1,0 +1,38 @@
+"""The causal mask in the wrong place: future weights set to 0 after the softmax instead of -∞ before it.
+
+    W_tj = exp(s_tj) / Σ_{i ≤ T} exp(s_ti) for j ≤ t, 0 for j > t
+
+No value of the future is read, but the normaliser sums over all T scores: every output is scaled by how
+much the query would have liked the future, and that tells of it. While decoding there is no future yet,
+so a trained model meets scales it has never seen. O(T²) time and memory.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from attnlab.attention.attention import Attention
+from attnlab.attention.parts.masks import Sight
+from attnlab.attention.parts.projections import LinearProjections
+from attnlab.attention.parts.weighting import Dot, Weighted, masked
+from attnlab.attention.registry import variant
+from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import INSIDE
+
+
+def mask_after_softmax(scores: Tensor, sight: Sight) -> Tensor:
+    weights = masked(scores, sight.tokens()).softmax(-1)
+    past = sight.past()
+    return weights if past is None else weights * past
+
+
+@variant(
+    "naive-mask",
+    equation="(softmax(QKᵀ/√D) ⊙ lower triangle) V",
+    paper="a common mistake, kept to be caught: it sees the future",
+    time=2,
+    memory=2,
+    positions=INSIDE,
+)
+def naive_mask(shape: MixerShape) -> Attention:
+    return Attention(shape, LinearProjections(shape), Weighted(Dot(), mask_after_softmax, shape.dropout))

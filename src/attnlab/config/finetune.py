@@ -1,0 +1,40 @@
+"""Settings of `attnlab finetune`."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from attnlab.config.gpt import GPTSection
+from attnlab.config.job import JobConfig
+from attnlab.config.measures import ACCURACIES, Measure
+from attnlab.config.sections import FilePath, OptimizerSection, ScheduleSection, Section, option
+from attnlab.config.world import WorldSection
+
+
+class PairsSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
+    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
+    corpus: FilePath = option(None, "Text whose words or characters the vocabulary must know (without --from).")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is (without --from).")
+
+
+class StartSection(Section):
+    topic: ClassVar[str] = "Start"
+
+    run: FilePath = option(None, "A pretrained run: its weights, vocabulary and shape.", "--from")
+    fresh: bool = option(False, "Take vocabulary and shape from --from, but new weights: no pretraining.")
+
+
+class FinetuneConfig(JobConfig):
+    default_epochs: ClassVar[int] = 10
+    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
+
+    start: StartSection = StartSection()
+    data: PairsSection = PairsSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)

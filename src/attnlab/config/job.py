@@ -1,0 +1,28 @@
+"""What every training command can be told; each adds its own sections."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from attnlab.config.measures import Measure
+from attnlab.config.sections import (
+    BatchSection,
+    MachineSection,
+    OptimizerSection,
+    ScheduleSection,
+    Section,
+    TrainingSection,
+)
+
+
+class JobConfig(Section):
+    """What every training command can be told; each adds its own sections."""
+
+    default_epochs: ClassVar[int] = 10
+    headlines: ClassVar[tuple[Measure, ...]] = ()  # what a comparison of such runs shows
+
+    optimizer: OptimizerSection = OptimizerSection()
+    schedule: ScheduleSection = ScheduleSection()
+    batch: BatchSection = BatchSection()
+    training: TrainingSection = TrainingSection()
+    machine: MachineSection = MachineSection()

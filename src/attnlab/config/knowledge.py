@@ -1,0 +1,73 @@
+"""Settings of `attnlab knowledge`: pretraining, fine-tuning and what they share, given once."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import field_validator
+
+from attnlab.config.gpt import GPTSection
+from attnlab.config.measures import ACCURACIES, Measure
+from attnlab.config.pretrain import MASKED_WORDS, CorpusSection, ObjectiveSection
+from attnlab.config.sections import (
+    BatchSection,
+    FilePath,
+    MachineSection,
+    OptimizerSection,
+    ScheduleSection,
+    Section,
+    StepsSection,
+    option,
+)
+from attnlab.config.world import WorldSection
+
+
+class ChainDataSection(CorpusSection):
+    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
+    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
+
+
+class PretrainPart(Section):
+    """What is said of pretraining alone."""
+
+    objective: ObjectiveSection = ObjectiveSection()
+    optimizer: OptimizerSection = OptimizerSection(lr=1e-3)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    training: StepsSection = StepsSection()
+
+    @field_validator("objective")
+    @classmethod
+    def _can_be_asked(cls, objective: ObjectiveSection) -> ObjectiveSection:
+        if objective.masked:
+            raise ValueError(f"{MASKED_WORDS} pretrains a BERT, which answers no questions: use 'attnlab pretrain'")
+        return objective
+
+
+class FinetunePart(Section):
+    """What is said of fine-tuning alone."""
+
+    optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+    batch: BatchSection = BatchSection()
+    training: StepsSection = StepsSection()
+
+
+class KnowledgeConfig(Section):
+    """Pretraining, fine-tuning and what they share, given once."""
+
+    topic: ClassVar[str] = "Chain"
+    headlines: ClassVar[tuple[Measure, ...]] = (
+        *ACCURACIES,
+        Measure("told_accuracy", "place known in the text", "test"),
+    )
+
+    seed: int = option(0, "Seed of the weights and the order of the data, in both halves.", ge=0)
+    control: bool = option(False, "Fine-tune without pretraining as well.")
+    data: ChainDataSection = ChainDataSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    pretrain: PretrainPart = PretrainPart()
+    finetune: FinetunePart = FinetunePart()
+    machine: MachineSection = MachineSection()

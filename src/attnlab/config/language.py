@@ -1,0 +1,56 @@
+"""Settings of `attnlab language`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import field_validator
+
+from attnlab.config.gpt import GPTSection
+from attnlab.config.job import JobConfig
+from attnlab.config.measures import Measure
+from attnlab.config.sections import FilePath, ScheduleSection, Section, option, split_list
+
+
+class StreamSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    corpus: FilePath = option(None, "Text file, read as one stream and cut into blocks.")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is.")
+    dev_share: float = option(0.1, "Share of the text kept for validation: its end.", gt=0, lt=1)
+    rare: int = option(2, "Words seen less often than this in training count as unknown.", ge=1)
+    train_context: int | None = option(None, "Tokens of a training block (default: the context).", ge=2)
+
+
+class MeasuresSection(Section):
+    """What is measured besides the loss on the validation part."""
+
+    topic: ClassVar[str] = "Measures"
+
+    dev_blocks: int = option(256, "Validation blocks measured while training, evenly spaced; all at the end.", ge=1)
+    prefix_blocks: int = option(16, "Validation blocks measured prefix by prefix, the future hidden; 0 = none.", ge=0)
+    test_contexts: str = option("", "Lengths to test the trained model at, such as 100,200,400.")
+
+    @field_validator("test_contexts", mode="before")
+    @classmethod
+    def _lengths(cls, value: Any) -> str:
+        parts = split_list(value)
+        if not all(part.isdecimal() and int(part) >= 2 for part in parts):
+            raise ValueError(f"expected whole numbers from 2, such as 100,200,400, got {value!r}")
+        return ",".join(dict.fromkeys(parts))
+
+    @property
+    def lengths(self) -> list[int]:
+        return sorted(int(part) for part in split_list(self.test_contexts))
+
+
+class LanguageConfig(JobConfig):
+    default_epochs: ClassVar[int] = 5
+    headlines: ClassVar[tuple[Measure, ...]] = (
+        Measure("dev_loss", "validation loss", "dev", "lower", share=False, unit="nats a token"),
+    )
+
+    data: StreamSection = StreamSection()
+    model: GPTSection = GPTSection()
+    measures: MeasuresSection = MeasuresSection()
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)

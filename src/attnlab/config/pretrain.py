@@ -1,0 +1,100 @@
+"""Settings of `attnlab pretrain`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import field_validator, model_validator
+
+from attnlab.base.errors import unknown
+from attnlab.config.gpt import GPTSection
+from attnlab.config.job import JobConfig
+from attnlab.config.sections import FilePath, ScheduleSection, Section, option, split_list
+from attnlab.config.world import WorldSection
+
+
+class CorpusSection(Section):
+    topic: ClassVar[str] = "Data"
+
+    corpus: FilePath = option(None, "Text file, one document a line; without it, a synthetic world.")
+    tokens: Literal["characters", "words"] = option("characters", "What a token is.")
+    dev_share: float = option(
+        0.0, "Share of documents kept aside to measure the loss on (default: 0, of masked words 0.05).", ge=0, lt=1
+    )
+    questions: FilePath = option(
+        None, "Questions and answers to mix in, tab-separated: answering is learnt with reading."
+    )
+    world_questions: bool = option(False, "Mix in the training questions of the synthetic world.")
+    dev: FilePath = option(None, "Questions and answers to choose the best weights by; needs --questions.")
+
+
+OBJECTIVES = ("span", "truncated", "salient", "causal")
+
+
+MASKED_WORDS = "mlm"
+
+
+class ObjectiveSection(Section):
+    topic: ClassVar[str] = "Objective"
+
+    name: str = option(
+        "span",
+        "span (a span hidden anywhere), truncated (the same after a random cut, as in the course), salient (names, "
+        "places and numbers hidden) or causal (next token), several by commas: each example draws one; or mlm (masked "
+        "words, which pretrain a BERT).",
+        "--objective",
+    )
+    hidden_only: bool = option(False, "Take the loss on what was hidden only, not on every token.")
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> str:
+        names = split_list(value)
+        for name in names:
+            if name not in (*OBJECTIVES, MASKED_WORDS):
+                raise ValueError(unknown("objective", name, (*OBJECTIVES, MASKED_WORDS)))
+        if MASKED_WORDS in names and len(names) > 1:
+            raise ValueError(f"{MASKED_WORDS} pretrains a BERT, the others a GPT: they cannot take turns")
+        if not names:
+            raise ValueError("give at least one objective")
+        return ",".join(names)
+
+    @model_validator(mode="after")
+    def _something_hidden(self) -> ObjectiveSection:
+        if self.hidden_only and "causal" in self.names:
+            raise ValueError("hidden_only needs an objective that hides something: causal does not")
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        return split_list(self.name)
+
+    @property
+    def masked(self) -> bool:
+        return self.names == [MASKED_WORDS]
+
+
+class MaskingSection(Section):
+    """A BERT learns masked words. What can be said of its shape is in the section of the model."""
+
+    topic: ClassVar[str] = "Masked words (--objective mlm)"
+
+    start: str | None = option(
+        None,
+        "The BERT to go on with: a folder, a run or a name (its --lr is 1e-4 unless given); else a new one.",
+        "--from",
+    )
+    vocabulary: int = option(8000, "Pieces of a vocabulary learned from the corpus (without --from).", ge=16)
+    share: float = option(0.15, "Share of the pieces that is asked for.", "--mask-share", gt=0, le=1)
+    whole_words: bool = option(False, "Mask all pieces of a word together.")
+
+
+class PretrainConfig(JobConfig):
+    default_epochs: ClassVar[int] = 20
+
+    data: CorpusSection = CorpusSection()
+    world: WorldSection = WorldSection()
+    model: GPTSection = GPTSection()
+    objective: ObjectiveSection = ObjectiveSection()
+    masking: MaskingSection = MaskingSection()
+    schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)

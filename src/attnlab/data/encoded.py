@@ -1,0 +1,141 @@
+"""Labelled texts as BERT reads them, alone or beside unlabelled ones with masked words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from attnlab.base.errors import UserError
+from attnlab.data.batching import pad
+from attnlab.data.tasks.labelled import Example
+from attnlab.data.text.masking import MaskedRows
+from attnlab.data.tokenizers.wordpiece import Encoded, WordPiece
+
+
+class EncodedExamples:
+    """One example a text, or a pair of texts: tokens, attention mask, segments if there are pairs, label."""
+
+    def __init__(self, rows: Sequence[Encoded], labels: Sequence[int], pad_id: int, segments: bool) -> None:
+        self.rows, self.labels, self.pad_id, self.segments = rows, list(labels), pad_id, segments
+        self.cut = sum(row.cut for row in rows)
+        self.lengths = [len(row.input_ids) for row in rows]
+
+    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
+        rows = [self.rows[index] for index in indices]
+        input_ids = pad([row.input_ids for row in rows], self.pad_id)  # (B, T)
+        lengths = torch.tensor([self.lengths[index] for index in indices])
+        inputs = {
+            "input_ids": input_ids,
+            "attention_mask": (torch.arange(input_ids.shape[1]) < lengths[:, None]).long(),
+            "labels": torch.tensor([self.labels[index] for index in indices]),
+        }
+        if self.segments:
+            inputs["token_type_ids"] = pad([row.token_type_ids for row in rows], 0)
+        return inputs
+
+
+class LabelledExamples(EncodedExamples):
+    """Texts with labels, cut into pieces by WordPiece."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        labels: Sequence[int],
+        tokenizer: WordPiece,
+        longest: int,
+        pairs: Sequence[str] | None = None,
+        truncation: str = "longest_first",
+    ) -> None:
+        seconds = pairs if pairs is not None else [None] * len(texts)
+        rows = [
+            tokenizer.encode(text, second, longest, truncation) for text, second in zip(texts, seconds, strict=True)
+        ]
+        super().__init__(rows, labels, tokenizer.pad_id, pairs is not None)
+
+
+class JointExamples:
+    """Beside each labelled text an unlabelled one, whose tensors are called masked_….
+
+    Unlabelled texts come in a random order that goes on from epoch to epoch, so that all are seen in turn however
+    few labelled ones there are; which one goes with a labelled text depends on the seed and the epoch only.
+    """
+
+    def __init__(self, labelled: EncodedExamples, masked: MaskedRows, seed: int) -> None:
+        self.labelled, self.masked, self.seed = labelled, masked, seed
+        self.lengths = labelled.lengths
+
+    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
+        masked = self.masked.collate([self.partner(index, epoch) for index in indices], epoch)
+        return self.labelled.collate(indices, epoch) | {f"masked_{name}": tensor for name, tensor in masked.items()}
+
+    def partner(self, index: int, epoch: int) -> int:
+        """The unlabelled text that goes with a labelled one."""
+        count = len(self.masked.lengths)
+        turn, place = divmod(epoch * len(self.lengths) + index, count)
+        return int(_order(self.seed, turn, count)[place])
+
+
+@lru_cache(maxsize=2)
+def _order(seed: int, turn: int, count: int) -> np.ndarray:
+    return np.random.default_rng([seed, turn]).permutation(count)
+
+
+def text_examples(examples: Sequence[Example], tokenizer: Any, longest: int, where: str = "") -> EncodedExamples:
+    """Tokens and labels. Of a pair that is too long the second text is cut, never the first."""
+    rows = encode(tokenizer, [e.text for e in examples], [e.pair for e in examples], longest, where)
+    segments = "token_type_ids" in tokenizer.model_input_names and any(e.pair is not None for e in examples[:1])
+    return EncodedExamples(rows, [example.label for example in examples], tokenizer.pad_token_id, segments)
+
+
+def encode(
+    tokenizer: Any, texts: Sequence[str], pairs: Sequence[str | None], longest: int, where: str = ""
+) -> list[Encoded]:
+    """Every text, or pair of texts, in at most `longest` tokens."""
+    paired = bool(pairs) and pairs[0] is not None
+    both = (list(texts), list(pairs)) if paired else (list(texts),)
+    found = tokenizer(*both, truncation=False, verbose=False, return_token_type_ids=True, return_attention_mask=False)
+    ids, types = found["input_ids"], found["token_type_ids"]
+    long = [n for n, row in enumerate(ids) if len(row) > longest]
+    if long and paired:
+        _firsts_must_fit(tokenizer, texts, long, longest, where)
+    if long:
+        cut = tokenizer(
+            *[[side[n] for n in long] for side in both],
+            truncation="only_second" if paired else True,
+            max_length=longest,
+            return_token_type_ids=True,
+            return_attention_mask=False,
+        )
+        for n, row, kinds in zip(long, cut["input_ids"], cut["token_type_ids"], strict=True):
+            ids[n], types[n] = row, kinds
+    shortened = set(long)
+    return [Encoded(row, kinds, n in shortened) for n, (row, kinds) in enumerate(zip(ids, types, strict=True))]
+
+
+def _firsts_must_fit(tokenizer: Any, texts: Sequence[str], long: Sequence[int], longest: int, where: str) -> None:
+    """A question is never cut: one that leaves no room for its passage is an error."""
+    alone = tokenizer([texts[n] for n in long], add_special_tokens=False, verbose=False)["input_ids"]
+    room = longest - tokenizer.num_special_tokens_to_add(pair=True)
+    for n, row in zip(long, alone, strict=True):
+        if len(row) >= room:
+            raise UserError(
+                f"{where}example {n + 1}: its first text alone has {len(row)} tokens, and with the special ones "
+                f"{longest} is all there is: raise --max-tokens or shorten it (only the second text is ever cut)."
+            )
+
+
+class FeatureExamples:
+    """One example a text whose features were computed once: the body is frozen, so they never change."""
+
+    def __init__(self, features: Tensor, labels: Sequence[int]) -> None:
+        self.features, self.labels = features, torch.tensor(labels)
+        self.lengths = [1] * len(labels)
+
+    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
+        chosen = torch.as_tensor(indices)
+        return {"features": self.features[chosen], "labels": self.labels[chosen]}

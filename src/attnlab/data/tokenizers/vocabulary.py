@@ -1,0 +1,135 @@
+"""From text to numbers and back: a vocabulary of characters or of words.
+
+The first three tokens are special. PAD fills a sequence up to the length of its batch, MASK marks
+the ends of a span that was cut out (or of an answer), UNKNOWN stands for whatever was not seen when
+the vocabulary was built. Plain text cannot produce PAD or MASK, whatever characters are in it,
+unless the caller says `special=True`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any
+
+from attnlab.base.errors import UserError, unknown
+
+PAD_CHAR = "\u25a1"  # □
+MASK_CHAR = "\u2047"  # ⁇
+UNKNOWN_CHAR = "\ufffd"  # �
+SPECIAL = (PAD_CHAR, MASK_CHAR, UNKNOWN_CHAR)
+
+LEVELS = ("characters", "words")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The tokens in the order of their ids."""
+
+    level: str
+    tokens: tuple[str, ...]
+
+    pad = 0
+    mask = 1
+    unknown = 2
+
+    @classmethod
+    def build(cls, texts: Iterable[str], level: str = "characters", min_count: int = 1) -> Vocabulary:
+        """The tokens that occur in the texts at least `min_count` times, in the order of their characters."""
+        if level not in LEVELS:
+            raise UserError(unknown("vocabulary level", level, LEVELS))
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(text if level == "characters" else split_words(text))
+        frequent = {token for token, count in counts.items() if count >= min_count}
+        return cls(level, (*SPECIAL, *sorted(frequent.difference(SPECIAL))))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        return {token: id_ for id_, token in enumerate(self.tokens)}
+
+    @cached_property
+    def _plain_ids(self) -> dict[str, int]:
+        return {token: id_ for token, id_ in self._ids.items() if token not in SPECIAL}
+
+    def encode(self, text: str, special: bool = False) -> list[int]:
+        """The ids of the text's tokens; with `special`, PAD_CHAR and MASK_CHAR are the tokens they name."""
+        ids = self._ids if special else self._plain_ids
+        tokens = text if self.level == "characters" else split_words(text)
+        return [ids.get(token, self.unknown) for token in tokens]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of these ids, with the special tokens as the characters that stand for them."""
+        tokens = [self.tokens[id_] for id_ in ids]
+        return "".join(tokens) if self.level == "characters" else join_words(tokens)
+
+    def unknown_share(self, text: str) -> float:
+        """The share of the text's tokens that are not in the vocabulary."""
+        ids = self.encode(text)
+        return ids.count(self.unknown) / len(ids) if ids else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """What from_dict makes the same vocabulary of, ready for JSON."""
+        return {"level": self.level, "tokens": list(self.tokens)}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Vocabulary:
+        level, tokens = saved.get("level"), saved.get("tokens")
+        if (
+            level not in LEVELS
+            or not isinstance(tokens, list)
+            or not all(isinstance(token, str) for token in tokens)
+            or tuple(tokens[: len(SPECIAL)]) != SPECIAL
+            or len(set(tokens)) != len(tokens)
+        ):
+            raise UserError(
+                "the saved vocabulary is damaged: it must have a level and a list of different tokens "
+                "that begins with the three special ones."
+            )
+        return cls(level, tuple(tokens))
+
+
+_OPENING = frozenset("([{“‘«¿¡$£€#@")
+_CLOSING = frozenset(")]}”»,.;:!?…%")
+_BETWEEN = frozenset("/")
+
+
+def split_words(text: str) -> list[str]:
+    # \w leaves out combining marks, which would cut words apart in many scripts. A pattern with all
+    # of them is five times as slow, so it is kept for the texts that have some.
+    return _pattern(with_marks=not _marks().isdisjoint(text)).findall(text)
+
+
+@cache
+def _marks() -> frozenset[str]:
+    return frozenset(c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c)[0] == "M")
+
+
+@cache
+def _pattern(with_marks: bool) -> re.Pattern[str]:
+    marks = "".join(_marks()) if with_marks else ""
+    return re.compile(rf"\d+(?:[.,]\d+)+|[\w'’\-{marks}]+|\S")
+
+
+def join_words(tokens: Sequence[str]) -> str:
+    """The tokens with spaces where English puts them."""
+    pieces: list[str] = []
+    glued = True  # no space before the next token
+    inside_quotes = False
+    for token in tokens:
+        closing = token in _CLOSING or token in _BETWEEN or (token == '"' and inside_quotes)
+        if not glued and not closing:
+            pieces.append(" ")
+        pieces.append(token)
+        if token == '"':
+            inside_quotes = not inside_quotes
+        glued = token in _OPENING or token in _BETWEEN or (token == '"' and inside_quotes)
+    return "".join(pieces)

@@ -1,0 +1,60 @@
+"""What it takes to tune a model, told before its weights are read: a machine that is out of memory only kills.
+
+    weights + 3 × those that learn (gradients, two moments of Adam) + activations
+
+The activations of a layer, which the backward pass needs, are about 34 numbers of half the usual size for each of a
+token's C entries (Korthikanti et al. 2022, without the attention matrices, which are never stored whole).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from attnlab.base.errors import UserError
+from attnlab.base.machine import facts
+from attnlab.config.classify import ClassifyConfig
+from attnlab.models.pretrained.load import import_transformers, load_config, quietly
+from attnlab.models.pretrained.source import model_folder
+
+FLOAT = 4  # bytes
+KEPT = 34 / 2  # numbers a layer keeps for each entry of a token's vector
+STANDING = 3
+
+
+def parameters_of(config: ClassifyConfig) -> tuple[int, Any]:
+    """How many weights the body has, and its configuration; no weight is read."""
+    transformers = import_transformers()
+    folder = model_folder(config.model.name)
+    with quietly():
+        shape = load_config(transformers, folder)
+        encoder_only = shape.is_encoder_decoder and config.model.head != "words"
+        kind = transformers.AutoModelForTextEncoding if encoder_only else transformers.AutoModel
+        with torch.device("meta"):
+            body = kind.from_config(shape)
+    return sum(weight.numel() for weight in body.parameters()), shape
+
+
+def needed(config: ClassifyConfig, parameters: int, shape: Any) -> int:
+    """Bytes at the peak of training, roughly."""
+    method, batch = config.tuning.method, config.batch
+    learning = parameters if method == "full" else 0  # other methods: too few to count
+    added = config.tuning.length if method == "prompt" else 0
+    length = min(config.data.max_tokens, getattr(shape, "max_position_embeddings", None) or config.data.max_tokens)
+    positions = batch.tokens or int(batch.size or 1) * (length + added)  # a budget counts padding as well
+    width = getattr(shape, "hidden_size", 0)
+    layers = 0 if method == "head" else getattr(shape, "num_hidden_layers", 0)
+    activations = KEPT * positions * width * layers
+    return int(FLOAT * (parameters + STANDING * learning + activations))
+
+
+def must_fit(config: ClassifyConfig, need: int) -> None:
+    """One sentence for what would not."""
+    device = config.machine.device
+    free = torch.cuda.mem_get_info(device)[0] if device.startswith("cuda") else facts.memory()[1]
+    if need > free:
+        raise UserError(
+            f"it does not fit: tuning {config.model.name} takes about {need / facts.GIB:.1f} GiB, "
+            f"and {free / facts.GIB:.1f} GiB are free."
+        )

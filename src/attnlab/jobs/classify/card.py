@@ -1,0 +1,118 @@
+"""The model card of an exported classifier: what it is, from what, how good, how to use it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from attnlab.models.pretrained.tuned import Trained
+from attnlab.stats.intervals import Proportion
+from attnlab.version import __version__
+
+USES = {
+    "transformers": """```python
+from transformers import pipeline
+
+classify = pipeline("text-classification", "{folder}", truncation=True)
+classify({call})
+```""",
+    "words": """This is a text-to-text model that answers with the name of the class. `transformers` lets it
+answer freely:
+
+```python
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+model, tokenizer = AutoModelForSeq2SeqLM.from_pretrained("{folder}"), AutoTokenizer.from_pretrained("{folder}")
+answer = model.generate(**tokenizer({words}, return_tensors="pt", truncation=True), max_new_tokens=8)
+tokenizer.decode(answer[0], skip_special_tokens=True)
+```
+
+The scores above are of the most likely word *among the classes*, which is what the lab's own command takes:""",
+    "weights": "These are the trained weights alone. They belong to the base model, which the lab finds by its name; "
+    "its weights must have the checksum in attnlab.json.",
+}
+
+
+def card(trained: Trained, form: str, record: dict[str, Any]) -> str:
+    """README.md, with the header that model hubs read."""
+    config, data = trained.config, record["data"]
+    base = Path(config.model.name).name if Path(config.model.name).is_absolute() else config.model.name
+    licence = base_licence(trained.folder)
+    header = {
+        "library_name": "attnlab" if form == "weights" else "transformers",
+        "base_model": base,
+        "pipeline_tag": "text-classification",
+        "license": licence,
+    }
+    head = yaml.safe_dump({key: value for key, value in header.items() if value}, sort_keys=False).rstrip()
+    method = config.tuning.method
+    total, learning = record.get("parameters", 0), record.get("learning_parameters", 0)
+    return f"""---
+{head}
+---
+
+# {base}, tuned to tell {_listed(trained.classes)} apart
+
+- base model: {base} ({f"licence: {licence}" if licence else "its licence is not stated with its weights"})
+- tuned: {method}, {learning:,} of {total:,} parameters learned
+- data: {Path(data["data"]).name}, {", ".join(f"{count:,} {split}" for split, count in data["examples"].items())}
+- texts of more than {trained.longest} tokens are cut{" in the second text" if trained.paired else ""}
+- seed {record["seed"]}, learning rate {config.optimizer.lr:g}, attnlab {record["versions"].get("attnlab", __version__)}
+
+## Scores
+
+{_scores(record)}
+
+The weights were chosen on dev. One run: intervals (95%, Wilson) are over the examples, not over seeds.
+
+## Use
+
+{_use(trained, form)}
+
+```
+attnlab predict {{folder}} {"--text … --pair …" if trained.paired else "--text …"}
+```
+""".replace("{folder}", "path/to/this/folder")
+
+
+def base_licence(folder: Path) -> str | None:
+    """The licence that the base model's own card states."""
+    path = folder / "README.md"
+    if not path.is_file():
+        return None
+    found = re.match(
+        r"---\n.*?^license:\s*(\S+)\s*$.*?^---$", path.read_text("utf-8", "replace"), re.DOTALL | re.MULTILINE
+    )
+    return found[1] if found else None
+
+
+def _scores(record: dict[str, Any]) -> str:
+    results, sizes = record["results"], record["data"]["examples"]
+    rows = [
+        "| split | examples | accuracy | macro-F1 | always the most common class |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for split in ("dev", "test"):
+        if f"{split}_accuracy" in results:
+            count = sizes[split]
+            right = Proportion(round(results[f"{split}_accuracy"] * count), count)
+            rows.append(
+                f"| {split} | {count:,} | {right} | {results[f'{split}_macro_f1']:.3f} | "
+                f"{results[f'{split}_baseline']:.1%} |"
+            )
+    warning = f"\n\n**Do not use it: {record['collapsed']}**" if record.get("collapsed") else ""
+    return "\n".join(rows) + warning
+
+
+def _use(trained: Trained, form: str) -> str:
+    call = '{"text": "…", "text_pair": "…"}' if trained.paired else '"…"'
+    words = '"…", "…"' if trained.paired else '"…"'
+    return USES[form].replace("{call}", call).replace("{words}", words)
+
+
+def _listed(classes: tuple[str, ...]) -> str:
+    shown = list(classes[:6]) + ([f"{len(classes) - 6} more"] if len(classes) > 6 else [])
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"

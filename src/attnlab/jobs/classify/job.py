@@ -1,0 +1,263 @@
+"""Tune a pretrained model to classify texts: all of it, its head, or the few weights a method adds."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.base import console
+from attnlab.base.errors import UserError
+from attnlab.base.files import write_text
+from attnlab.config.classify import ClassifyConfig, TuningSection
+from attnlab.data.batching import Examples
+from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
+from attnlab.data.tasks.labelled import Labelled
+from attnlab.jobs.classify import collapse, joint
+from attnlab.jobs.classify.texts import read_texts, wanted
+from attnlab.jobs.engine import Parts, RunOptions, run_job
+from attnlab.models.pretrained.classifier import Classifier, HeadOnly
+from attnlab.models.pretrained.label_words import LabelWords
+from attnlab.models.pretrained.load import Loaded
+from attnlab.models.pretrained.masked import joint_model
+from attnlab.models.pretrained.predicting import Part, predict
+from attnlab.models.pretrained.source import fingerprint
+from attnlab.models.pretrained.tuned import load_trained, load_tuned
+from attnlab.models.pretrained.tuning import learning
+from attnlab.models.pretrained.tuning.prompt import Prompted
+from attnlab.runs import RunFolder, fresh_path
+from attnlab.runs.checkpoints import load_best
+from attnlab.stats.scores import Scores
+from attnlab.training.adversarial import Adversarial
+from attnlab.training.callbacks import Callback, JointProgress
+from attnlab.training.loop import Evaluate, Metric
+from attnlab.training.objectives import Classification, Objective
+from attnlab.training.snapshot import TrainState
+
+FEW = 0.2  # of the weights: below, a collapse is rather too slow than too fast a start
+
+
+class ClassifyJob:
+    kind = "classify"
+
+    def __init__(self, config: ClassifyConfig) -> None:
+        self.config = config
+        self.tried: list[str] = []
+        """What became of earlier tries at a higher rate."""
+
+    def run(self, options: RunOptions) -> Path | None:
+        """Train; after a collapse, if asked to, again at a lower rate, in the same folder."""
+        options = (
+            options if options.path or options.dry_run else replace(options, path=fresh_path(options.root, self.kind))
+        )
+        while True:
+            try:
+                return run_job(self, options)
+            except collapse.Collapsed as failure:
+                if self.config.watch.on_collapse != "retry" or len(self.tried) == collapse.TRIES:
+                    raise
+                before = self.config.optimizer.lr
+                self.config.optimizer.lr = before * collapse.RATE_CUT
+                self.tried.append(
+                    f"at a learning rate of {before:g} {failure} Started again at {self.config.optimizer.lr:g}."
+                )
+                options = replace(options, overwrite=True, resume=False)
+
+    def build(self, device: str) -> Parts:
+        config = self.config
+        everything = read_texts(config.data)
+        data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
+        loaded = load_tuned(config, data.classes)
+        texts = encode_splits(data, loaded, config.data.max_tokens)
+        model: nn.Module = loaded.model
+        examples: dict[str, Examples] = dict(texts)
+        seconds = 0.0
+        if config.tuning.method == "head":
+            start = time.perf_counter()
+            model, examples = frozen_body(loaded.model, texts, device)
+            seconds = time.perf_counter() - start
+        if config.joint.mlm is not None:
+            model = joint_model(loaded, config.tuning.method)
+        labels = {split: torch.tensor(part.labels) for split, part in texts.items()}
+        watch = collapse.CollapseWatch(data.classes, self._cause(model), config.watch.on_collapse)
+        evaluate = self._evaluation(examples, labels, device, watch)
+        metric = Metric(config.watch.choose_by, "lower" if config.watch.choose_by == "loss" else "higher")
+
+        def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
+            load_best(model, run.path)
+            scores: dict[str, Scores] = {
+                split: Scores(predict(model, examples[split], device), labels[split])
+                for split in ("dev", "test")
+                if split in examples
+            }
+            cost = {"feature_seconds": seconds} if seconds else {}
+            return cost | self._finish(run, data, scores)
+
+        objective: Objective = Classification(data.weights() if config.data.class_weights else None)
+        if config.tuning.adversarial:
+            objective = Adversarial(objective, word_vectors(loaded.model, config.tuning), config.tuning.adversarial)
+        train, callbacks = examples["train"], list[Callback]([watch])
+        if config.joint.mlm is not None:
+            objective = joint.objective(config.joint, objective)
+            train = joint.examples(config, loaded, texts["train"])
+            callbacks.append(JointProgress(objective))
+        return Parts(
+            model,
+            objective,
+            train,
+            evaluate,
+            metric,
+            facts=self._facts(data, texts, loaded),
+            finish=finish,
+            callbacks=callbacks,
+            whole=loaded.model if config.tuning.method == "head" else None,
+        )
+
+    def _evaluation(
+        self, examples: Mapping[str, Examples], labels: Mapping[str, Tensor], device: str, watch: collapse.CollapseWatch
+    ) -> Evaluate:
+        """Dev, and accuracy on a part of train with dropout off, so that the two can be compared."""
+        sample = self._train_sample(len(labels["train"]))
+
+        def evaluate(model: nn.Module) -> dict[str, float]:
+            watch.last = scores = Scores(predict(model, examples["dev"], device), labels["dev"])
+            values = scores.summary() | {"largest_share": scores.favourite[1]}
+            if len(sample):
+                said = predict(model, Part(examples["train"], sample), device).argmax(-1)
+                values["train_accuracy"] = float((said == labels["train"][sample]).double().mean())
+            return values
+
+        return evaluate
+
+    def _train_sample(self, count: int) -> list[int]:
+        if self.config.watch.overfit is not None:
+            return []  # dev is train
+        size = min(count, self.config.watch.train_sample)
+        chosen = torch.randperm(count, generator=torch.Generator().manual_seed(0))[:size]
+        return sorted(chosen.tolist())
+
+    def _cause(self, model: nn.Module) -> str:
+        schedule, rate = self.config.schedule, self.config.optimizer.lr
+        warmup = any((schedule.warmup_steps, schedule.warmup_ratio, schedule.warmup_tokens))
+        few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
+        return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
+
+    def _facts(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> dict[str, Any]:
+        longest = min(self.config.data.max_tokens, loaded.longest)
+        changes = [*self.tried, *data.notes, *loaded.notes]
+        if longest < self.config.data.max_tokens:
+            changes.append(f"the model reads at most {longest} tokens, not {self.config.data.max_tokens}.")
+        cut = {split: part.cut for split, part in texts.items()}
+        if total := sum(cut.values()):
+            what = "pairs" if data.paired else "texts"
+            of = sum(len(part.labels) for part in texts.values())
+            changes.append(
+                f"{total:,} of {of:,} {what} are longer than {longest} tokens and were cut"
+                f"{' in the second text' if data.paired else ''}."
+            )
+        return data.facts() | {"cut": cut, "weights": fingerprint(loaded.folder), "changes": changes}
+
+    def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
+        results: dict[str, Any] = {}
+        for split, found in scores.items():
+            results |= {f"{split}_{name}": value for name, value in found.summary().items()}
+            results[f"{split}_baseline"] = found.majority
+            write_text(run.path / f"predictions-{split}.jsonl", prediction_lines(data, split, found))
+        if scores["dev"].collapsed:
+            what = f"{collapse.sentence(scores['dev'], data.classes)}."
+            console.warn(what)
+            run.update_record(collapsed=what)
+        results["collapsed"] = scores["dev"].collapsed
+        if self.config.watch.overfit is not None:
+            results["overfit"] = scores["dev"].accuracy == 1.0
+            console.say(_overfit_sentence(scores["dev"]))
+        return results
+
+    @staticmethod
+    def score_test(run: Path) -> dict[str, float]:
+        """The test scores of a finished run that left its test split alone: for the winner of a search."""
+        trained = load_trained(run)
+        data = read_texts(trained.config.data)
+        if "test" not in data.splits:
+            raise UserError(f"{run}: {data.name} has no test split.")
+        scores = trained.score(data.splits["test"])
+        return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
+
+
+def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
+    longest = min(max_tokens, loaded.longest)
+    return {
+        split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
+        for split, part in data.splits.items()
+    }
+
+
+def frozen_body(
+    model: Classifier | LabelWords, texts: Mapping[str, EncodedExamples], device: str
+) -> tuple[HeadOnly, dict[str, Examples]]:
+    """The head alone, and every text as the vector the frozen body makes of it: computed once, dropout off."""
+    assert isinstance(model, Classifier)  # tuning refuses the head of any other
+    model.to(device)
+    return HeadOnly(model), {
+        split: FeatureExamples(predict(Features(model), part, device), part.labels) for split, part in texts.items()
+    }
+
+
+class Features(nn.Module):
+    """A classifier up to its head, called as the whole is."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, **inputs: Tensor) -> Tensor:
+        return self.classifier.features(**inputs)
+
+
+def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Module:
+    """The table in which a text's words are looked up, and nothing else is."""
+    if isinstance(model, LabelWords):
+        raise UserError("--adversarial: a model that answers with words looks these up as well: use --head linear.")
+    if tuning.method == "head":
+        raise UserError("--adversarial: with --tune head texts are read once, before training: tune more than that.")
+    body: Any = model.body.body if isinstance(model.body, Prompted) else model.body
+    table: nn.Module = body.get_input_embeddings()
+    return table
+
+
+def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
+    """What was said about each example, a JSON object a line: comparisons and lists of mistakes read it."""
+    probabilities = scores.logits.softmax(-1)
+    lines = []
+    for n, example in enumerate(data.splits[split]):
+        shown = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
+        chosen = int(scores.said[n])
+        lines.append(
+            json.dumps(
+                shown
+                | {
+                    "label": data.classes[example.label],
+                    "said": data.classes[chosen],
+                    "probability": round(float(probabilities[n, chosen]), 6),
+                    "of_label": round(float(probabilities[n, example.label]), 6),
+                },
+                ensure_ascii=False,
+            )
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _overfit_sentence(scores: Scores) -> str:
+    right, count = int((scores.said == scores.labels).sum()), len(scores.labels)
+    if right == count:
+        return f"overfit check passed: all {count} examples learned by heart."
+    return (
+        f"overfit check NOT passed: {right} of {count} examples right; a sound set-up learns all of them: look at the "
+        "labels, raise the learning rate or --epochs."
+    )

@@ -1,0 +1,105 @@
+"""The demo: the lab's main job in miniature and for real, on data made or shipped by the package.
+
+(a) Knowledge. A small GPT reads about the people of a synthetic world, is fine-tuned on questions about half of
+    them, and is asked about the others: it can only know the answer from pretraining. Beside it, the same model
+    without pretraining, and the answer that is most common.
+(b) Classification. A real pretrained encoder on the embedded sentiment set: all weights against the head alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from attnlab.config import check
+from attnlab.config.classify import ClassifyConfig
+from attnlab.config.finetune import FinetuneConfig
+from attnlab.config.job import JobConfig
+from attnlab.config.pretrain import PretrainConfig
+from attnlab.jobs.stages import run_stage
+
+SHAPE = {"preset": "modern", "layers": 3, "heads": 4, "width": 128, "context": 64}
+WORLD = {"people": 300, "places": 60}
+
+
+def pretraining(seed: int) -> PretrainConfig:
+    return check(
+        PretrainConfig,
+        {
+            "data": {"tokens": "words"},
+            "world": WORLD,
+            "model": SHAPE,
+            "objective": {"name": "causal"},
+            "optimizer": {"name": "muon", "lr": 2e-3, "matrix_lr": 0.02, "weight_decay": 0.01},
+            "batch": {"size": 64},
+            "training": {"epochs": 24, "seed": seed, "save_every": "6 epochs"},
+        },
+    )
+
+
+def fine_tuning(pretrained: Path, fresh: bool, seed: int) -> FinetuneConfig:
+    return check(
+        FinetuneConfig,
+        {
+            "start": {"run": str(pretrained), "fresh": fresh},
+            "optimizer": {"name": "muon", "lr": 5e-4, "matrix_lr": 0.005, "weight_decay": 0.01},
+            "batch": {"size": 16},
+            "training": {"epochs": 4, "seed": seed},
+        },
+    )
+
+
+def classification(method: str, seed: int) -> ClassifyConfig:
+    rate, epochs = (1e-4, 3) if method == "full" else (1e-2, 20)
+    return check(
+        ClassifyConfig,
+        {
+            "tuning": {"method": method},
+            "optimizer": {"lr": rate},
+            "batch": {"size": 16},
+            "training": {"epochs": epochs, "seed": seed, "save_every": "0"},
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One run of the demo: the folder it goes to, its kind, and how its configuration is made."""
+
+    name: str
+    label: str
+    kind: str
+    config: Callable[[Path, int], JobConfig]
+
+
+STAGES = (
+    Stage("pretrained", "1/5 pretraining", "pretrain", lambda root, seed: pretraining(seed)),
+    Stage(
+        "asked",
+        "2/5 fine-tuning, pretrained",
+        "finetune",
+        lambda root, seed: fine_tuning(root / "pretrained", False, seed),
+    ),
+    Stage(
+        "asked-unread",
+        "3/5 fine-tuning, not pretrained",
+        "finetune",
+        lambda root, seed: fine_tuning(root / "pretrained", True, seed),
+    ),
+    Stage("classified", "4/5 encoder, all weights", "classify", lambda root, seed: classification("full", seed)),
+    Stage("classified-head", "5/5 encoder, head only", "classify", lambda root, seed: classification("head", seed)),
+)
+
+
+def run_demo(root: Path, seed: int) -> Path:
+    """Run the five stages into folders below `root` and write the report; returns its path.
+
+    Taken up again, stages that are finished are not run twice, and the one that was cut short goes on.
+    """
+    from attnlab.jobs.demo.page import write_demo_page
+
+    again = f"attnlab demo --out {root} --resume"
+    for stage in STAGES:
+        run_stage(stage.kind, stage.config(root, seed), root / stage.name, stage.label, again)
+    return write_demo_page(root)

@@ -1,0 +1,330 @@
+"""From a configuration to a finished run folder: the one way every training command goes.
+
+A job builds its parts (data, model, objective, evaluation); everything a user can have got wrong is found
+there, before anything is written. The rest is the same for all: resolve 'auto', make or reopen the folder,
+train, report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import nn
+
+from attnlab.base import console
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.formats import clock
+from attnlab.base.interrupts import Interrupted, Stopped, listening
+from attnlab.base.machine import facts
+from attnlab.base.machine.peak import peak, start_peak
+from attnlab.base.randomness import seed_everything, seed_process
+from attnlab.config import TrainingSection, check
+from attnlab.config.job import JobConfig
+from attnlab.data.batching import Batches, BatchPlan, Examples
+from attnlab.distributed.sharding import shard
+from attnlab.distributed.team import current
+from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.runs.checkpoints import Checkpoints
+from attnlab.runs.shared import opened
+from attnlab.training import setup
+from attnlab.training.batch_size import find_batch_size
+from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
+from attnlab.training.compile_choice import choose_compile
+from attnlab.training.estimate import Estimate, estimate
+from attnlab.training.loop import Evaluate, Metric, Trainer
+from attnlab.training.objectives import Objective
+from attnlab.training.optimizers import make_optimizer
+from attnlab.training.progress import progress
+from attnlab.training.scaling import standing
+from attnlab.training.schedules import Schedule
+from attnlab.training.snapshot import TrainState
+
+
+@dataclass
+class Parts:
+    """What a job hands to the training loop."""
+
+    model: nn.Module
+    objective: Objective
+    data: Examples
+    evaluate: Evaluate | None = None
+    metric: Metric | None = None
+    files: dict[str, str] = field(default_factory=dict)  # to lie in the run folder, by name
+    facts: dict[str, Any] = field(default_factory=dict)  # about the data, for the record
+    finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
+    callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
+    whole: nn.Module | None = None  # what `model` is a part of, if the rest need not be trained with
+
+    def sizes(self) -> dict[str, int]:
+        """How many parameters there are in all, and how many learn."""
+        return {
+            "parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
+            "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad),
+        }
+
+
+class Job(Protocol):
+    kind: str
+    config: Any
+
+    def build(self, device: str) -> Parts:
+        """Read the data and make the model, or say in one sentence what is wrong."""
+        ...
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a run goes and whether it is a new one."""
+
+    path: Path | None = None
+    overwrite: bool = False
+    resume: bool = False
+    dry_run: bool = False
+    label: str | None = None
+    root: Path = ROOT
+    again: str | None = None  # the command that goes on with it, when it is part of something larger
+    callbacks: tuple[Callback, ...] = ()  # told after the lab's own
+
+
+def run_job(job: Job, options: RunOptions) -> Path | None:
+    """Train; returns the run folder, or None after a dry run."""
+    start_peak()
+    with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
+        prepared = _prepare(job, options.dry_run)
+    if options.dry_run:
+        prepared.describe()
+        return None
+    run = opened(lambda: _open_run(prepared, options))
+    with listening() as stop:
+        try:
+            _train(prepared, run, options, stop)
+        except Stopped as end:
+            run.set_status("interrupted", str(end))
+            if isinstance(end, Interrupted):
+                console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
+            raise
+        except (RunFailed, UserError) as failure:
+            _set_failed(run, str(failure))
+            raise
+        except KeyboardInterrupt:
+            run.set_status("interrupted", "stopped at once, without saving")
+            raise
+        except Exception as failure:
+            _set_failed(run, f"{type(failure).__name__}: {failure}")
+            raise
+        finally:
+            run.close()
+    return run.path
+
+
+def cost_of(job: Job) -> Estimate:
+    """What the steps of a run would cost; nothing is written."""
+    return _prepare(job, dry_run=True).cost()
+
+
+@dataclass
+class Prepared:
+    """A job with every 'auto' resolved, ready to run."""
+
+    kind: str
+    config: JobConfig
+    parts: Parts
+    batches: Batches
+    steps: int
+    changes: list[str]
+
+    def cost(self) -> Estimate:
+        """Time and memory of all steps, from a few."""
+        return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
+
+    def describe(self) -> None:
+        """What --dry-run prints."""
+        import yaml
+
+        total, learning = self.parts.sizes().values()
+        cost = self.cost()
+        console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
+        console.result(f"parameters: {total:,} in all, {learning:,} learning")
+        console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
+        machine = self.config.machine
+        several = machine.processes > 1
+        apart = f"; in each of {machine.processes} processes, without what they tell each other" if several else ""
+        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
+        console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' a process' if several else ''}")
+        if several:
+            held = {how: standing(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")}
+            console.result(
+                f"of it, whatever the batch: {held['ddp']:.2f} GiB with --sharding ddp, "
+                f"{held['fsdp']:.2f} GiB with fsdp"
+            )
+        console.result("dry run: nothing was written")
+
+
+def _prepare(job: Job, dry_run: bool) -> Prepared:
+    team = current()
+    config = job.config = job.config.model_copy(deep=True)  # building may fill in more of it
+    config.machine = team.from_first(lambda: setup.resolve(config.machine))
+    if not dry_run:
+        setup.must_be_together(config.machine)
+    setup.must_be_shardable(config.machine, config.optimizer.name)
+    if config.training.epochs is None and config.training.steps is None:
+        config.training.epochs = config.default_epochs
+    torch.set_num_threads(int(config.machine.threads))
+    seed_everything(config.training.seed)
+    parts = job.build(config.machine.device)
+    if not len(parts.data.lengths):
+        raise UserError("there is nothing to train on: the training set is empty.")
+    changes = list(parts.facts.pop("changes", []))
+    if config.machine.device == "cpu" and team.local_count > facts.cores():
+        changes.append(f"{team.local_count} processes share {facts.cores()} cores: fewer would be as fast.")
+    if config.batch.size == "auto":
+        budget = config.batch.memory * facts.GIB if config.batch.memory else None
+        trial = _batches(parts, config, size=1)
+        found = team.from_first(
+            lambda: find_batch_size(
+                parts.model,
+                parts.objective,
+                trial,
+                config.machine.device,
+                budget,
+                config.machine.processes,
+                team.local_count if team.count > 1 else None,
+            )
+        )
+        config.batch.size = found.size
+        changes.append(found.sentence())
+    batches = _batches(parts, config, size=config.batch.size)
+    steps = _steps(batches, config.training)
+    if config.machine.compile == "auto":
+        config.machine.compile, sentence = team.from_first(
+            lambda: choose_compile(parts.model, parts.objective, batches, config, steps)
+        )
+        changes.append(sentence)
+    return Prepared(job.kind, config, parts, batches, steps, changes)
+
+
+def _batches(parts: Parts, config: JobConfig, size: Any) -> Batches:
+    batch = config.batch
+    plan = BatchPlan(parts.data.lengths, size, batch.tokens, batch.by_length, config.training.seed)
+    return Batches(parts.data, plan, batch.accumulate, current().rank, config.machine.processes)
+
+
+def _steps(batches: Batches, training: TrainingSection) -> int:
+    if training.steps is not None:
+        return training.steps
+    return sum(batches.steps_in(epoch) for epoch in range(training.epochs or 0))
+
+
+def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
+    config = prepared.config.model_dump(mode="json")
+    prints = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in prepared.parts.files.items()}
+    if options.resume:
+        assert options.path is not None
+        _must_match(options.path, prepared.parts.facts, prints)
+        return RunFolder.reopen(options.path)
+    path = options.path or fresh_path(options.root, prepared.kind)
+    run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
+    for name, text in prepared.parts.files.items():
+        (run.path / name).write_text(text, encoding="utf-8")
+    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **prepared.parts.sizes())
+    for change in prepared.changes:
+        run.note_change(change)
+    return run
+
+
+def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) -> None:
+    """A resumed run must see the data it began with, or its promise to continue exactly is worth nothing."""
+    record = read_record(path)
+    for name, before in record.get("data", {}).items():
+        if name in data and data[name] != before:
+            raise UserError(
+                f"{path}: {name} has changed since the run began ({before} then, {data[name]} now): "
+                "put the old data back or start a new run."
+            )
+    for name, before in record.get("files", {}).items():
+        if prints.get(name) != before:
+            raise UserError(f"{path}: {name} would differ from the one the run began with: start a new run.")
+
+
+def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -> None:
+    config, parts, team = prepared.config, prepared.parts, current()
+    every = config.training.log_every
+    callbacks = list(parts.callbacks)
+    if team.first:
+        callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *callbacks]
+        if TensorBoard.installed():
+            callbacks.append(TensorBoard(run.path / "tensorboard", every))
+        callbacks += options.callbacks
+    seed_process(config.training.seed, team.rank)
+    sharded = config.machine.sharding == "fsdp"
+    model = shard(parts.model, config.machine.device) if sharded else parts.model
+    trainer = Trainer(
+        model,
+        parts.objective,
+        prepared.batches,
+        make_optimizer(model, config.optimizer),
+        Schedule(config.schedule, prepared.steps),
+        config.training,
+        setup.make_accelerator(config.machine),
+        clip=config.optimizer.clip,
+        evaluate=parts.evaluate,
+        metric=parts.metric,
+        checkpoints=Checkpoints(run.checkpoints, config.training.keep),
+        callbacks=callbacks,
+        stop=stop,
+        compile=config.machine.compile == "on",
+        processes=team,
+        whole=parts.model if sharded else None,
+    )
+    if options.resume:
+        _say_where(trainer.restore(), trainer.state, run)
+    state = trainer.fit()
+    team.from_first(lambda: _conclude(run, prepared, state))
+
+
+def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
+    """Test, write down, report."""
+    from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+
+    with console.working("reporting ..."):
+        results = prepared.parts.finish(run, state) if prepared.parts.finish else {}
+    padding = 1 - state.tokens / max(1, state.positions)
+    run.update_record(
+        results=results,
+        training=state.to_dict(),
+        padding=round(padding, 4),
+        peak_memory=peak(prepared.config.machine.device),
+    )
+    run.set_status("finished", "stopped early" if state.stopped_early else "")
+    write_run_page(run.path)
+
+
+def _say_where(found: bool, state: TrainState, run: RunFolder) -> None:
+    if found:
+        console.say(f"{run.path}: going on after step {state.step}.")
+    else:
+        console.warn(f"{run.path}: there is no checkpoint yet, starting from step 0.")
+
+
+def _set_failed(run: RunFolder, reason: str) -> None:
+    try:
+        run.set_status("failed", reason)
+    except OSError:
+        console.warn(f"{run.path}: the reason could not be written to status.json.")
+
+
+def saved_config(path: Path, kind: type[JobConfig]) -> JobConfig:
+    """The configuration a run was started with."""
+    return check(kind, read_config(path))
+
+
+def must_be_resumable(path: Path) -> None:
+    """One sentence for a run that cannot go on."""
+    status = read_status(path)
+    if status["state"] == "finished":
+        raise UserError(f"{path} is finished: there is nothing to resume ('attnlab runs show {path}').")

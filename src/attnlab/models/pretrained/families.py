@@ -1,0 +1,56 @@
+"""What differs between families of encoders: how a text becomes one vector, what stands above it, what it is called.
+
+A family's own head is the one `AutoModelForSequenceClassification` builds for it, so that a tuned model can be given
+back to `transformers` as a plain folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Family:
+    """The own head of a family; `names` are its parts as transformers calls them: none, no such class there."""
+
+    pooling: str
+    activation: str | None = None
+    """Of a dense layer between vector and logits; None: logits come straight from the vector."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    masked: dict[str, str] = field(default_factory=dict)
+    """The parts of the head for masked words, ours and theirs."""
+
+
+def _masked(dense: str, norm: str, bias: str) -> dict[str, str]:
+    return {
+        "dense.weight": f"{dense}.weight",
+        "dense.bias": f"{dense}.bias",
+        "norm.weight": f"{norm}.weight",
+        "norm.bias": f"{norm}.bias",
+        "decoder.bias": bias,
+    }
+
+
+_BERT = _masked("cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.bias")
+_LM_HEAD = _masked("lm_head.dense", "lm_head.layer_norm", "lm_head.bias")
+_DISTILBERT = _masked("vocab_transform", "vocab_layer_norm", "vocab_projector.bias")
+_FIRST = {"dense": "classifier.dense", "out": "classifier.out_proj"}
+FAMILIES = {
+    "bert": Family("pooler", None, {"out": "classifier"}, _BERT),
+    "distilbert": Family("first", "relu", {"dense": "pre_classifier", "out": "classifier"}, _DISTILBERT),
+    "roberta": Family("first", "tanh", _FIRST, _LM_HEAD),
+    "xlm-roberta": Family("first", "tanh", _FIRST),
+    "camembert": Family("first", "tanh", _FIRST, _LM_HEAD),
+    "mpnet": Family("first", "tanh", _FIRST, _LM_HEAD),
+    "electra": Family("first", "gelu", _FIRST),
+    "deberta-v2": Family("first", "gelu", {"dense": "pooler.dense", "out": "classifier"}),
+    "gpt2": Family("last"),  # transformers' head for it has no biases
+    "t5": Family("mean"),
+    "mt5": Family("mean"),
+}
+OTHER = Family("mean")
+
+
+def family_of(model_type: str) -> Family:
+    return FAMILIES.get(model_type, OTHER)

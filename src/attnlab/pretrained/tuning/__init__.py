@@ -1,5 +1,0 @@
-"""Ways of tuning: which weights learn, and which are added."""
-
-from attnlab.pretrained.tuning.apply import learning, tune
-
-__all__ = ["learning", "tune"]

@@ -1,0 +1,41 @@
+"""A run seen by a process that does not write to it: of several processes only the first one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from attnlab.distributed.team import current
+from attnlab.runs.folder import RunFolder
+
+
+class Onlooker(RunFolder):
+    """Knows where things are and leaves them alone."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, FileLock(path / "lock"))
+
+    def close(self) -> None: ...
+
+    def set_status(self, state: str, reason: str = "") -> None: ...
+
+    def note_change(self, text: str) -> None: ...
+
+    def update_record(self, **values: Any) -> None: ...
+
+    def write_config(self, config: Mapping[str, Any]) -> None: ...
+
+
+def opened(open_run: Callable[[], RunFolder]) -> RunFolder:
+    """The run that the first process opens; the others look on."""
+    runs: list[RunFolder] = []
+
+    def path() -> Path:
+        runs.append(open_run())
+        return runs[0].path
+
+    found = current().from_first(path)
+    return runs[0] if runs else Onlooker(found)

@@ -1,0 +1,138 @@
+"""How far a confidence can be trusted: reliability, separation, and what abstaining buys.
+
+Everything here takes confidences in [0, 1] and, for each, whether it belongs to the good ones (the answer is right,
+or the person is known).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from attnlab.stats.intervals import Proportion
+
+BINS = 10
+DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The answers whose confidence lies in [low, high): how sure they are, and how many are right."""
+
+    low: float
+    high: float
+    count: int
+    right: int
+    confidence: float
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.count
+
+
+def bins(confidence: Sequence[float], right: Sequence[bool]) -> list[Bin]:
+    """Ten bins of equal width, without the empty ones; confidence 1 belongs to the last."""
+    c, r = np.asarray(confidence, dtype=float), np.asarray(right, dtype=bool)
+    place = np.minimum((c * BINS).astype(int), BINS - 1)
+    found = []
+    for number in sorted(set(place.tolist())):
+        inside = place == number
+        mean, count = float(c[inside].mean()), int(inside.sum())
+        found.append(Bin(number / BINS, (number + 1) / BINS, count, int(r[inside].sum()), mean))
+    return found
+
+
+def calibration_error(groups: Sequence[Bin]) -> float:
+    """Σ n_b/n |accuracy_b - confidence_b|: the expected calibration error. Naeini, Cooper and Hauskrecht 2015."""
+    total = sum(group.count for group in groups)
+    return sum(group.count * abs(group.accuracy - group.confidence) for group in groups) / total
+
+
+def area(confidence: Sequence[float], good: Sequence[bool]) -> float:
+    """The area under the ROC curve, P(c_good > c_bad) + P(c_good = c_bad)/2; nan without both kinds."""
+    return _area(np.asarray(confidence, dtype=float), np.asarray(good, dtype=bool))
+
+
+def _area(c: NDArray[np.float64], good: NDArray[np.bool_]) -> float:
+    from scipy.stats import rankdata
+
+    n, m = int(good.sum()), int((~good).sum())
+    if n == 0 or m == 0:
+        return math.nan
+    return float((rankdata(c)[good].sum() - n * (n + 1) / 2) / (n * m))
+
+
+@dataclass(frozen=True)
+class Area:
+    """An area under the ROC curve with a 95% interval: percentiles over questions drawn with replacement."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, confidence: Sequence[float], good: Sequence[bool], seed: int = 0) -> Area:
+        c, g = np.asarray(confidence, dtype=float), np.asarray(good, dtype=bool)
+        random = np.random.default_rng(seed)
+        drawn = [_area(c[rows], g[rows]) for rows in (random.integers(0, len(c), len(c)) for _ in range(DRAWS))]
+        kept = [value for value in drawn if not math.isnan(value)]
+        low, high = np.percentile(kept, [2.5, 97.5]).tolist() if kept else (math.nan, math.nan)
+        return cls(_area(c, g), low, high)
+
+    def __str__(self) -> str:
+        if math.isnan(self.value):
+            return "cannot be told: all are of one kind"
+        return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
+
+
+def coverage(confidence: Sequence[float], right: Sequence[bool]) -> tuple[list[float], list[float]]:
+    """Share answered and accuracy among those, when only the surest k are answered, for k = 1 … n.
+
+    Answers of the same confidence come and go together, as no threshold can part them.
+    """
+    c, r = np.asarray(confidence, dtype=float), np.asarray(right, dtype=bool)
+    order = np.argsort(-c, kind="stable")
+    last = np.append(c[order][1:] != c[order][:-1], True)  # of those with its confidence
+    answered = np.arange(1, len(c) + 1)[last]
+    return (answered / len(c)).tolist(), (np.cumsum(r[order])[last] / answered).tolist()
+
+
+@dataclass(frozen=True)
+class Abstention:
+    """What saying "I don't know" below a threshold does to a set of answers."""
+
+    threshold: float
+    questions: int
+    answered: int
+    right: int
+    wrong_avoided: int
+    right_lost: int
+
+    @classmethod
+    def at(cls, threshold: float, confidence: Sequence[float], right: Sequence[bool]) -> Abstention:
+        c, r = np.asarray(confidence, dtype=float), np.asarray(right, dtype=bool)
+        kept = c >= threshold
+        return cls(
+            threshold, len(c), int(kept.sum()), int((kept & r).sum()), int((~kept & ~r).sum()), int((~kept & r).sum())
+        )
+
+    @property
+    def accuracy(self) -> Proportion:
+        """Among the answers that are given."""
+        return Proportion(self.right, self.answered)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"accuracy": self.accuracy.share, "interval": list(self.accuracy.interval)}
+
+
+def threshold_for(wished: float, confidence: Sequence[float], right: Sequence[bool]) -> float | None:
+    """The lowest threshold above which the wished share is right; None when no threshold reaches it."""
+    c = np.sort(np.asarray(confidence, dtype=float))[::-1]
+    answered, accuracy = coverage(confidence, right)
+    enough = [share for share, value in zip(answered, accuracy, strict=True) if value >= wished]
+    return float(c[round(enough[-1] * len(c)) - 1]) if enough else None

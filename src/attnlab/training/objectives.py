@@ -1,0 +1,159 @@
+"""An objective turns a model and a batch into a loss, averaged over the batch's targets.
+
+`weight` says how many targets a batch has, so that gradients added up over several batches weigh every
+target alike. Joint training is a weighted sum of two objectives, nothing special.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from attnlab.base.errors import UserError, unknown
+from attnlab.data.batching import IGNORE, Batch
+
+
+class Objective(Protocol):
+    def weight(self, batch: Batch) -> float:
+        """How many targets the batch has."""
+        ...
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        """The mean loss over the batch's targets."""
+        ...
+
+
+def parts_of(objective: Objective) -> list[tuple[float, Objective]]:
+    """The objectives whose weighted sum this one is, each with targets of its own to be averaged over."""
+    return objective.parts() if isinstance(objective, Joint) else [(1.0, objective)]
+
+
+class NextToken:
+    """Cross entropy of the next token; targets (B, T) that are IGNORE do not count.
+
+    Causal language modelling, span corruption and question answering are all this objective: they
+    differ in what the data asks for, not in how the loss is computed. Logits are computed where there is a
+    target: with a large vocabulary and short answers that is a small part of the work.
+    """
+
+    def weight(self, batch: Batch) -> float:
+        return float((batch.inputs["targets"] != IGNORE).sum())
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        tokens, targets = batch.inputs["tokens"], batch.inputs["targets"]
+        wanted = batch.inputs.get("wanted")  # (B, T), where data with few targets says so
+        if wanted is None:
+            return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
+        return F.cross_entropy(model(tokens, wanted=wanted), targets[wanted])  # (N, V), (N,)
+
+
+class Classification:
+    """Cross entropy of one label an example; the model takes the batch's other tensors by name.
+
+    It gives back logits (B, classes), or something that has them as `logits`. With class weights w the loss is
+    Σ w_y·loss / Σ w_y.
+    """
+
+    def __init__(self, class_weights: Sequence[float] | None = None) -> None:
+        self.class_weights = None if class_weights is None else torch.tensor(class_weights)
+
+    def weight(self, batch: Batch) -> float:
+        if self.class_weights is None:
+            return float(batch.examples)
+        return float(self.class_weights[batch.inputs["labels"].cpu()].sum())
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        inputs = {name: tensor for name, tensor in batch.inputs.items() if name != "labels"}
+        found = model(**inputs)
+        logits = getattr(found, "logits", found)
+        weights = None if self.class_weights is None else self.class_weights.to(logits)
+        return F.cross_entropy(logits, batch.inputs["labels"], weights)
+
+
+class MaskedWords:
+    """The loss of a model that scores masked places only: it is given the targets (B, T), IGNORE where none is.
+
+    `keyword` is the name of the targets in the model's call; a model with a second head has another one.
+    """
+
+    def __init__(self, keyword: str = "labels") -> None:
+        self.keyword = keyword
+
+    def weight(self, batch: Batch) -> float:
+        return float((batch.inputs["labels"] != IGNORE).sum())
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        inputs = {name: tensor for name, tensor in batch.inputs.items() if name != "labels"}
+        return model(**inputs, **{self.keyword: batch.inputs["labels"]}).loss
+
+
+class Joint:
+    """L = L_main + w·L_side, each on its own part of the batch; w may change as the run goes on.
+
+    The side's tensors are those whose names begin with `prefix`. `progress` goes from 0 at the first step to 1 at the
+    last: see JointProgress.
+    """
+
+    def __init__(
+        self, main: Objective, side: Objective, weight: float, schedule: str = "constant", prefix: str = "masked_"
+    ) -> None:
+        if schedule not in WEIGHTS:
+            raise UserError(unknown("schedule of the weight", schedule, WEIGHTS))
+        if weight < 0:
+            raise UserError(f"the weight of the second loss is {weight}: it cannot be negative.")
+        self.main, self.side, self.peak, self.schedule, self.prefix = main, side, weight, schedule, prefix
+        self.progress = 0.0
+
+    @property
+    def side_weight(self) -> float:
+        return self.peak * WEIGHTS[self.schedule](self.progress)
+
+    def parts(self) -> list[tuple[float, Objective]]:
+        main = (1.0, Part(self.main, self.prefix, inside=False))
+        if self.side_weight == 0.0:
+            return [main]  # and no work for what does not count
+        return [main, (self.side_weight, Part(self.side, self.prefix, inside=True))]
+
+    def weight(self, batch: Batch) -> float:
+        return Part(self.main, self.prefix, inside=False).weight(batch)
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        (_, main), *others = self.parts()
+        loss = main(model, batch)
+        for weight, part in others:
+            loss = loss + weight * part(model, batch)
+        return loss
+
+
+class Part:
+    """An objective on some of a batch's tensors: those whose names begin with `prefix`, or the others."""
+
+    def __init__(self, objective: Objective, prefix: str, inside: bool) -> None:
+        self.objective, self.prefix, self.inside = objective, prefix, inside
+
+    def weight(self, batch: Batch) -> float:
+        return self.objective.weight(self._of(batch))
+
+    def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
+        return self.objective(model, self._of(batch))
+
+    def _of(self, batch: Batch) -> Batch:
+        inputs = {
+            name.removeprefix(self.prefix): tensor
+            for name, tensor in batch.inputs.items()
+            if name.startswith(self.prefix) == self.inside
+        }
+        return replace(batch, inputs=inputs)
+
+
+WEIGHTS: dict[str, Callable[[float], float]] = {
+    "constant": lambda progress: 1.0,
+    "up": lambda progress: progress,
+    "down": lambda progress: 1.0 - progress,
+}
+"""The weight of the second loss as a share of its peak."""

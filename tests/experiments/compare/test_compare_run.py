@@ -1,0 +1,207 @@
+"""A comparison from end to end: honest tables, marks, rows for what fails, and going on after a stop."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.interrupts import Interrupted
+from attnlab.experiments.compare import plan, words
+from attnlab.experiments.compare.config import CompareConfig
+from attnlab.experiments.compare.language.page import quality
+from attnlab.experiments.compare.language.words import leaks
+from attnlab.experiments.compare.results import Results, gather
+from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
+from attnlab.jobs.stages import run_stage
+from attnlab.runs import read_record, read_status
+
+Small = Callable[..., CompareConfig]
+
+BROKEN = '''
+import torch
+
+class Broken(torch.nn.Module):
+    """Fine until it is trained: the third step comes to nothing."""
+
+    def __init__(self, shape):
+        super().__init__()
+        self.line, self.steps = torch.nn.Linear(shape.width, shape.width), 0
+
+    def forward(self, x):
+        self.steps += self.training
+        return self.line(x) * (float("nan") if self.steps > 2 else 1.0)
+'''
+
+
+@pytest.fixture(scope="module")
+def compared(small: Small, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """vanilla, one that sees the future, one that fails; two seeds each."""
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "broken.py").write_text(BROKEN, encoding="utf-8")
+    named = {"attention": f"vanilla,naive-mask,linear,{folder / 'broken.py'}", "seeds": 2}
+    config = small(compare=named, optimizer={"lr": 0.02}, budget={"steps": 24})
+    return run_comparison(config, folder / "comparison")
+
+
+@pytest.fixture(scope="module")
+def results(compared: Path) -> Results:
+    return gather(compared, saved_comparison(compared))
+
+
+@pytest.fixture(scope="module")
+def found(compared: Path) -> dict[str, Any]:
+    rows = json.loads((compared / "results.json").read_text(encoding="utf-8"))["variants"]
+    return {row["label"]: row for row in rows}
+
+
+def test_a_variant_that_fails_is_a_row_with_its_reason(compared: Path, found: dict[str, Any]) -> None:
+    assert "the loss is nan at step 3" in found["broken"]["failures"]["0"]
+    assert set(found["broken"]["failures"]) == {"0", "1"} and "dev_loss" not in found["broken"]
+    page = (compared / "report.html").read_text(encoding="utf-8")
+    assert "the loss is nan at step 3" in page
+    assert read_status(compared)["state"] == "finished"
+
+
+def test_the_others_go_on(found: dict[str, Any]) -> None:
+    for label in ("vanilla", "linear", "naive-mask"):
+        for name in ("train_loss", "dev_loss", "prefix_loss", "tokens_per_second", "step_memory_mib"):
+            measure = found[label][name]
+            assert measure["runs"] == 2 and math.isfinite(measure["mean"]) and len(measure["interval"]) == 2
+            assert set(measure["by_seed"]) == {"0", "1"}
+    assert found["vanilla"]["parameters"] == found["naive-mask"]["parameters"] > 0
+
+
+def test_what_sees_the_future_is_marked_and_never_ranked(results: Results, found: dict[str, Any]) -> None:
+    assert "normalises" in found["naive-mask"]["sees_future"] and found["vanilla"]["sees_future"] is None
+    assert found["naive-mask"]["difference"] is None and found["linear"]["difference"]["runs"] == 2
+    order = [row.label for row in results.ordered]
+    assert order.index("naive-mask") == 2 and order[3] == "broken"  # after all that can be compared
+    row = next(row for row in quality(results).rows if row[0].startswith("naive-mask"))
+    assert row[0].endswith("†") and "not comparable" in row[5]
+    assert "not comparable" in leaks(results)[0] and "the sum runs over all positions" in leaks(results)[1]
+
+
+def test_hiding_the_future_changes_nothing_for_a_causal_model(found: dict[str, Any]) -> None:
+    for label in ("vanilla", "linear"):
+        assert abs(found[label]["prefix_gap"]["mean"]) < 1e-5
+    assert found["naive-mask"]["prefix_gap"]["mean"] > 1e-4
+
+
+def test_runs_of_a_seed_saw_the_same_data(compared: Path) -> None:
+    records = [read_record(compared / "cells" / label / "seed-1") for label in ("vanilla", "linear")]
+    assert records[0]["data"] == records[1]["data"]
+    assert records[0]["training"]["tokens"] == records[1]["training"]["tokens"] > 0
+
+
+def test_the_report_stands_alone(compared: Path) -> None:
+    page = (compared / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r'(src|href)="(?!data:)', page)
+    for heading in ("What came out", "The way there", "Who sees the future", "What it cost", "Read with care"):
+        assert f"<h2>{heading}</h2>" in page
+
+
+def test_more_seeds_can_be_added_and_nothing_is_run_twice(compared: Path) -> None:
+    before = {path: path.read_bytes() for path in compared.glob("cells/*/seed-[01]/metrics.jsonl")}
+    config = saved_comparison(compared)
+    config.compare.seeds = 3
+    resume_comparison(compared, config)
+    assert (compared / "cells" / "linear" / "seed-2" / "report.html").exists()
+    kept = {path: before[path] for path in before if "broken" not in str(path)}
+    assert len(kept) == 6 and all(path.read_bytes() == content for path, content in kept.items())
+
+
+def test_a_signal_before_the_steps_of_a_cell_stops_that_cell(
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes while the second cell is made ready; that cell is saved after one step, not trained to its end."""
+    config, path, begun = small(compare={"attention": "linear,vanilla", "seeds": 1}), tmp_path / "stopped", []
+
+    def signalled(*args: Any) -> None:
+        begun.append(args)
+        if len(begun) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        run_stage(*args)
+
+    monkeypatch.setattr(plan, "run_stage", signalled)
+    with pytest.raises(Interrupted):
+        run_comparison(config, path)
+    states = {name: read_status(path / "cells" / name / "seed-0") for name in ("linear", "vanilla")}
+    assert [state["state"] for state in states.values()] == ["finished", "interrupted"]
+    assert len(list((path / "cells" / "vanilla" / "seed-0" / "checkpoints").glob("step-*1"))) == 1
+    resume_comparison(path, saved_comparison(path))
+    assert read_status(path)["state"] == "finished"
+    assert len(list(path.rglob("checkpoints/*"))) == 2 and not list(path.rglob("optimizer.safetensors"))
+
+
+def test_one_seed_gives_no_interval_and_no_order(small: Small, tmp_path: Path) -> None:
+    config = small(compare={"attention": "linear,vanilla", "seeds": 1}, budget={"steps": 4})
+    path = run_comparison(config, tmp_path / "one")
+    one = gather(path, config)
+    assert not one.ranked and [row.label for row in one.ordered] == ["linear", "vanilla"]
+    assert "no interval" in words.verdicts(one)[0] and "not ranked" in words.verdicts(one)[0]
+    assert all(row.mean("dev_loss").interval is None for row in one.rows)
+    assert "±" not in "".join(cell for row in quality(one).rows for cell in row)
+
+
+def test_learned_positions_end_with_their_table_and_others_go_on(small: Small, tmp_path: Path) -> None:
+    named = {"positions": "learned,alibi", "seeds": 1}
+    config = small(compare=named, budget={"steps": 4}, measures={"test_contexts": "16,48"})
+    path = run_comparison(config, tmp_path / "longer")
+    rows = {row.label: row for row in gather(path, config).rows}
+    assert rows["learned"].at_length(16).count == 1 and rows["learned"].at_length(48).count == 0
+    assert rows["alibi"].at_length(48).count == 1 and len(rows["alibi"].by_position(48)) == 48
+    assert "a table of 16 positions" in (path / "report.html").read_text(encoding="utf-8")
+    assert (path / "figures" / "lengths.png").stat().st_size > 0
+
+
+def test_a_table_longer_than_the_training_blocks_can_be_read(small: Small, tmp_path: Path) -> None:
+    config = small(
+        compare={"positions": "learned", "seeds": 1},
+        budget={"steps": 2},
+        model={"context": 48},
+        data={"train_context": 16},
+        measures={"test_contexts": "16,48"},
+    )
+    path = run_comparison(config, tmp_path / "untrained")
+    (row,) = gather(path, config).rows
+    assert row.at_length(48).count == 1
+    assert read_record(path / "cells" / "vanilla" / "seed-0")["training"]["tokens"] == 2 * 4 * 16  # two batches of four
+
+
+def test_a_budget_in_seconds_is_the_same_number_of_steps_for_all_seeds(small: Small, tmp_path: Path) -> None:
+    config = small(compare={"seeds": 2}, budget={"steps": None, "seconds": 0.05})
+    path = run_comparison(config, tmp_path / "timed")
+    steps = {read_record(path / "cells" / "vanilla" / f"seed-{seed}")["steps"] for seed in (0, 1)}
+    assert steps == {read_record(path)["variants"]["vanilla"]["steps"]} and steps.pop() >= 1
+
+
+def test_nothing_is_written_when_nothing_can_run(small: Small, tmp_path: Path) -> None:
+    wrong = (
+        (small(compare={"attention": "vanila"}), "did you mean 'vanilla'"),
+        (small(compare={"positions": "absolute"}), "unknown positions"),
+        (small(batch={"size": "auto"}), "a batch of its own"),
+        (small(model={"heads": 3}), "cannot be split into 3 heads"),
+        (small(model={"context": 4096}), "a block needs"),
+        (small(data={"corpus": "nowhere.txt"}), "does not exist"),
+        (small(data={"train_context": 32}), "longer than the context"),
+    )
+    for config, sentence in wrong:
+        with pytest.raises(UserError, match=re.escape(sentence)):
+            run_comparison(config, tmp_path / "never")
+        assert not (tmp_path / "never").exists()
+
+
+def test_when_every_variant_fails_that_is_said(small: Small, tmp_path: Path) -> None:
+    config = small(compare={"attention": "aft-simple", "positions": "alibi"})
+    with pytest.raises(RunFailed, match="no place for alibi positions"):
+        run_comparison(config, tmp_path / "none")
+    assert read_status(tmp_path / "none")["state"] == "failed"

@@ -1,0 +1,84 @@
+"""The page of a classification run is made from what the run wrote down, and keeps the test set unread."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from attnlab.jobs.classify.page import accuracy_by_epoch, scores_of
+from attnlab.report.run_page import write_run_page
+from attnlab.runs import MetricsWriter, RunFolder, read_record
+
+CLASSES = ["no", "yes"]
+
+
+def row(text: str, label: str, said: str, probability: float) -> dict[str, object]:
+    of_label = probability if said == label else 1 - probability
+    return {
+        "text": text,
+        "pair": f"about {text}",
+        "label": label,
+        "said": said,
+        "probability": probability,
+        "of_label": of_label,
+    }
+
+
+DEV = [
+    row("alpha <b>", "no", "yes", 0.7),
+    row("beta", "no", "no", 0.9),
+    row("gamma", "yes", "yes", 0.8),
+    row("delta " * 200, "yes", "no", 0.95),
+    row("epsilon", "yes", "yes", 0.85),
+]
+TEST = [row("secret", "no", "yes", 0.99), row("other", "yes", "yes", 0.6)]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    made = RunFolder.create(tmp_path / "run", "classify", {"tuning": {"method": "lora"}}, seed=0)
+    for split, said in (("dev", DEV), ("test", TEST)):
+        (made.path / f"predictions-{split}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said))
+    writer = MetricsWriter(made.metrics)
+    for step, (train, dev) in enumerate([(0.6, 0.5), (0.9, 0.6)], start=1):
+        writer.write(step=10 * step, epoch=step, split="dev", accuracy=dev, train_accuracy=train)
+    writer.close()
+    made.update_record(
+        data={"classes": CLASSES, "examples": {"train": 80, "dev": 5, "test": 2}},
+        parameters=1_000_000,
+        learning_parameters=1_234,
+        training={"step": 20, "examples": 160},
+        results={"dev_accuracy": 0.6},
+    )
+    made.set_status("finished")
+    made.close()
+    return made.path
+
+
+def test_classes_mistakes_and_confidence(run: Path) -> None:
+    text = write_run_page(run).read_text()
+    assert "1,234 of 1,000,000 parameters learn (0.123%)" in text
+    assert "60.0% (" in text and "Expected calibration error on dev" in text and 'role="alert"' not in text
+    assert text.index("delta delta") < text.index("alpha &lt;b&gt; | about alpha &lt;b&gt;")  # the surest first
+    assert "delta " * 150 not in text  # and shortened
+    assert "secret" not in text and "Mistakes on test are not shown" in text
+    for name in ("confusion", "accuracy-by-epoch", "reliability"):
+        assert (run / "figures" / f"{name}.png").stat().st_size > 3000
+    assert scores_of(DEV, CLASSES).confusion.tolist() == [[1, 1], [1, 2]]
+    assert accuracy_by_epoch(run, read_record(run)) == {
+        "train": ([1.0, 2.0], [0.6, 0.9]),
+        "dev": ([1.0, 2.0], [0.5, 0.6]),
+    }
+
+
+def test_a_collapse_stands_above_everything(run: Path) -> None:
+    record = read_record(run)
+    (run / "run.json").write_text(json.dumps(record | {"collapsed": "the classifier has collapsed: it says <no>."}))
+    text = write_run_page(run).read_text()
+    assert text.index("The classifier has collapsed: it says &lt;no&gt;.") < text.index("<h2>")
+
+
+def test_a_run_without_predictions_has_a_page(run: Path) -> None:
+    for split in ("dev", "test"):
+        (run / f"predictions-{split}.jsonl").unlink()
+    assert "Surest mistakes" not in write_run_page(run).read_text()

@@ -1,0 +1,160 @@
+"""`attnlab predict`: the same words from texts, lines and files of every kind; what is wrong is said in a sentence."""
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from attnlab.base.errors import UserError
+from attnlab.cli import app
+from attnlab.jobs.classify.export import export
+
+Make = Callable[..., Path]
+TEXTS = ["the films is good", "a very dull tale", "the room is cold and grim", "bright song"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory, tiny_model: Make, fit: Make, reviews: Path) -> Path:
+    return fit(
+        tmp_path_factory.mktemp("runs") / "run",
+        tiny_model("bert"),
+        reviews,
+        optimizer={"lr": 0.01},
+        model={"pooling": "pooler"},
+        data={"max_tokens": 10},
+        training={"epochs": 4},
+    )
+
+
+@pytest.fixture(scope="module")
+def paired(tmp_path_factory: pytest.TempPathFactory, tiny_model: Make, fit: Make, pairs: Path) -> Path:
+    return fit(tmp_path_factory.mktemp("runs") / "run", tiny_model("bert"), pairs, training={"epochs": 1})
+
+
+def predict(*words: object, stdin: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["predict", *map(str, words), "--device", "cpu"], input=stdin)
+
+
+def refused(*words: object, stdin: str | None = None) -> str:
+    done = predict(*words, stdin=stdin)
+    assert isinstance(done.exception, UserError), done.output
+    assert "\n" not in str(done.exception)
+    return str(done.exception)
+
+
+def rows(done: Result) -> list[dict[str, Any]]:
+    assert done.exit_code == 0, done.exception
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_it_says_what_the_run_has_written_down(run: Path) -> None:
+    before = [json.loads(line) for line in (run / "predictions-dev.jsonl").read_text().splitlines()]
+    found = rows(predict(run, "--json", stdin="".join(f"{row['text']}\n" for row in before)))
+    assert [row["text"] for row in found] == [row["text"] for row in before]
+    for row, expected in zip(found, before, strict=True):
+        assert row["said"] == expected["said"] and row["probability"] == pytest.approx(
+            expected["probability"], abs=2e-6
+        )
+        assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
+        assert row["probabilities"][row["said"]] == row["probability"] == max(row["probabilities"].values())
+
+
+def test_texts_lines_and_files_give_the_same(tmp_path: Path, run: Path) -> None:
+    expected = predict(run, *(word for text in TEXTS for word in ("--text", text)))
+    assert expected.exit_code == 0 and len(expected.stdout.splitlines()) == 4
+    said, probability, text = expected.stdout.splitlines()[0].split("\t")
+    assert said in ("negative", "positive") and 0.5 <= float(probability) <= 1 and text == TEXTS[0]
+    files = {
+        "a.txt": "\n".join(TEXTS),
+        "own.tsv": "id\tremark\n" + "".join(f"{n}\t{text}\n" for n, text in enumerate(TEXTS)),  # the run's own column
+        "named.csv": "id,text\n" + "".join(f'{n},"{text}"\n' for n, text in enumerate(TEXTS)),
+        "bare.tsv": "\n".join(TEXTS) + "\n",
+        "rows.jsonl": "".join(json.dumps({"sentence": text}) + "\n" for text in TEXTS),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+        assert predict(run, "--file", tmp_path / name).stdout == expected.stdout, name
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table({"remark": TEXTS}), tmp_path / "rows.parquet")
+    assert predict(run, "--file", tmp_path / "rows.parquet").stdout == expected.stdout
+    assert predict(run, "--file", "-", stdin=files["a.txt"]).stdout == expected.stdout
+
+
+def test_labels_are_scored_and_a_file_is_written_whole(tmp_path: Path, run: Path, reviews: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    done = predict(run, "--file", reviews, "--out", out, "--json")
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    right = sum(row["label"] == row["said"] for row in found)
+    assert len(found) == 100 and f"accuracy: {right / 100:.1%} (" in done.stdout and "n = 100" in done.stdout
+    assert os.listdir(tmp_path) == ["out.jsonl"]
+    shown = predict(run, "--file", reviews)
+    assert len(shown.stdout.splitlines()) == 100  # nothing but predictions; the score is a remark
+    assert f"accuracy: {right / 100:.1%}" in shown.stderr
+
+
+def test_an_exported_folder_predicts_alike(tmp_path: Path, run: Path) -> None:
+    expected = rows(predict(run, "--text", TEXTS[0], "--json"))
+    for weights_only in (False, True):
+        export(run, tmp_path / str(weights_only), weights_only)
+        found = rows(predict(tmp_path / str(weights_only), "--text", TEXTS[0], "--json"))
+        assert found[0]["said"] == expected[0]["said"]
+        assert found[0]["probabilities"] == pytest.approx(expected[0]["probabilities"], abs=1e-5)
+
+
+def test_what_is_cut_is_said_once(run: Path, paired: Path) -> None:
+    done = predict(run, "--text", " ".join(["good"] * 30), "--text", "bad")
+    assert done.stderr.count("cut") == 1
+    assert "note: the classifier reads 10 tokens: 1 of 2 texts are longer and were cut." in done.stderr
+    done = predict(paired, "--text", "good film", "--pair", " ".join(["good"] * 60))
+    assert "1 of 1 pairs are longer, and their second text was cut" in done.stderr
+
+
+def test_pairs(tmp_path: Path, paired: Path) -> None:
+    expected = rows(predict(paired, "--json", "--text", "a good film", "--pair", "the film is bad"))
+    assert expected[0]["pair"] == "the film is bad"
+    assert rows(predict(paired, "--json", stdin="a good film\tthe film is bad\n")) == expected
+    (tmp_path / "a.csv").write_text("passage,question,answer\nthe film is bad,a good film,no\n")
+    found = rows(predict(paired, "--json", "--file", tmp_path / "a.csv"))
+    assert found == [expected[0] | {"label": "no"}]
+    assert "reads pairs of texts: give the second" in refused(paired, "--text", "one")
+    assert "line 2 has no two texts" in refused(paired, stdin="a\tb\nc\n")
+    (tmp_path / "b.csv").write_text("passage,other\nx,y\n")
+    assert "has no columns 'question' and 'passage'" in refused(paired, "--file", tmp_path / "b.csv")
+
+
+def test_mistakes_are_told_with_file_and_line(tmp_path: Path, run: Path, attnlab: Any) -> None:
+    def file(name: str, content: str) -> Path:
+        (tmp_path / name).write_text(content)
+        return tmp_path / name
+
+    assert refused(run, "--text", "  ") == "--text is empty: give a text."
+    assert "single texts: leave out --pair" in refused(run, "--text", "a", "--pair", "b")
+    assert "exclude each other" in refused(run, "--text", "a", "--file", "b.txt")
+    assert "nothing to predict" in refused(run, stdin="")
+    assert "standard input, line 2 is empty" in refused(run, stdin="good\n\nbad\n")
+    assert "gone.txt does not exist" in refused(run, "--file", tmp_path / "gone.txt")
+    assert "a.docx: give a file that ends in .txt, .csv" in refused(run, "--file", file("a.docx", "x"))
+    assert "b.jsonl, line 2 is broken JSON" in refused(run, "--file", file("b.jsonl", '{"text": "a"}\n{"text"\n'))
+    assert "c.jsonl, line 2 has no column 'text'" in refused(
+        run, "--file", file("c.jsonl", '{"text": "a"}\n{"b": 1}\n')
+    )
+    assert "d.csv, line 3: the text in 'text' is empty" in refused(run, "--file", file("d.csv", "id,text\n1,a\n2,\n"))
+    assert "no column is clearly the text among 1, 2: call it 'remark'" in refused(
+        run, "--file", file("e.csv", "who,what\nx,y\n")
+    )
+    labels = file("f.tsv", "remark\tlabel\ngood\tpositive\nbad\tfine\n")
+    assert "f.tsv, line 3: the label 'fine' in 'label' is not among negative, positive" in refused(
+        run, "--file", labels
+    )
+    assert "there is no such run folder" in refused(tmp_path / "nowhere", "--text", "a")
+    assert "there is no folder" in refused(run, "--text", "a", "--out", tmp_path / "no" / "out.txt")
+    done: subprocess.CompletedProcess[str] = attnlab("predict", run, "--text", "good", "--device", "tpu")
+    assert done.returncode == 2 and done.stderr.startswith("error: --device") and not done.stdout

@@ -1,0 +1,73 @@
+"""The measures of a confidence, against values worked out by hand and against another definition."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from attnlab.stats.calibration import Abstention, Area, area, bins, calibration_error, coverage, threshold_for
+
+CONFIDENCE = [0.95, 0.9, 0.9, 0.6, 0.3, 0.05, 1.0]
+RIGHT = [True, True, False, True, False, False, True]
+
+
+def test_bins_hold_every_answer_once_and_the_error_is_their_mean_gap() -> None:
+    groups = bins(CONFIDENCE, RIGHT)
+    assert [(group.low, group.count, group.right) for group in groups] == [
+        (0.0, 1, 0),
+        (0.3, 1, 0),
+        (0.6, 1, 1),
+        (0.9, 4, 3),
+    ]
+    by_hand = (0.05 + 0.3 + (1 - 0.6) + 4 * abs(0.75 - (0.95 + 0.9 + 0.9 + 1.0) / 4)) / 7
+    assert calibration_error(groups) == pytest.approx(by_hand)
+
+
+def test_a_model_that_is_as_sure_as_it_is_right_has_a_small_error() -> None:
+    random = np.random.default_rng(0)
+    confidence = random.uniform(size=20_000)
+    right = random.uniform(size=20_000) < confidence
+    assert calibration_error(bins(confidence.tolist(), right.tolist())) < 0.02
+    assert calibration_error(bins((confidence**0.25).tolist(), right.tolist())) > 0.2
+
+
+def test_the_area_is_the_share_of_pairs_in_the_right_order() -> None:
+    good = [c for c, r in zip(CONFIDENCE, RIGHT, strict=True) if r]
+    bad = [c for c, r in zip(CONFIDENCE, RIGHT, strict=True) if not r]
+    pairs = [(g > b) + 0.5 * (g == b) for g, b in itertools.product(good, bad)]
+    assert area(CONFIDENCE, RIGHT) == pytest.approx(sum(pairs) / len(pairs))
+    assert np.isnan(area([0.5, 0.6], [True, True]))
+
+
+def test_the_interval_holds_the_area_and_shrinks_with_more_questions() -> None:
+    random = np.random.default_rng(1)
+
+    def interval(count: int) -> Area:
+        right = random.uniform(size=count) < 0.5
+        return Area.of((right + random.normal(size=count)).tolist(), right.tolist())
+
+    few, many = interval(40), interval(4000)
+    true = 0.760  # Φ(1/√2): two normals one deviation apart
+    assert few.low < true < few.high and many.low < true < many.high
+    assert many.high - many.low < (few.high - few.low) / 4
+
+
+def test_coverage_keeps_equal_confidences_together() -> None:
+    shares, accuracy = coverage(CONFIDENCE, RIGHT)
+    assert shares == pytest.approx([1 / 7, 2 / 7, 4 / 7, 5 / 7, 6 / 7, 1])
+    assert accuracy == pytest.approx([1, 1, 3 / 4, 4 / 5, 4 / 6, 4 / 7])
+
+
+def test_abstaining_counts_every_answer_once() -> None:
+    found = Abstention.at(0.6, CONFIDENCE, RIGHT)
+    assert (found.answered, found.right, found.wrong_avoided, found.right_lost) == (5, 4, 2, 0)
+    everything = Abstention.at(0.0, CONFIDENCE, RIGHT)
+    assert everything.answered == everything.questions == 7
+
+
+def test_the_threshold_reaches_the_wish_with_as_many_answers_as_it_can() -> None:
+    threshold = threshold_for(0.8, CONFIDENCE, RIGHT)
+    assert threshold == 0.6
+    assert Abstention.at(threshold, CONFIDENCE, RIGHT).accuracy.share >= 0.8
+    assert threshold_for(0.9, CONFIDENCE, RIGHT) == 0.95
+    assert threshold_for(0.8, [0.9, 0.9], [True, False]) is None
