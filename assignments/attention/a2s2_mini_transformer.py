@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention import VARIANTS, Cache, MixerShape, Variant
-from attnlab.attention.audit.audit import audit
+from attnlab.attention.audit.run import audit
 from attnlab.attention.pieces import (
     apply_causal_mask,
     attn_scaled,

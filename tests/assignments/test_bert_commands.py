@@ -280,8 +280,8 @@ def test_a_model_that_is_not_there_is_not_replaced_by_one_of_its_shape(
 
 UNFINISHED = """
 from attnlab.models.bert import BertModel
-from attnlab.models.bert_files import Pretrained
-from attnlab.models.bert_heads import BertForSequenceClassification
+from attnlab.models.bert.files import Pretrained
+from attnlab.models.bert.heads import BertForSequenceClassification
 
 class BertForCLSMLM(Pretrained):
     architectures = ("classifier", "BertForMaskedLM")

@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
-from attnlab.attention.audit import audit as module
-from attnlab.attention.audit.audit import audit, check_cost, check_half, sees_future
+from attnlab.attention.audit import run as module
 from attnlab.attention.audit.cost import Growth, exponent, growth, peak_bytes
+from attnlab.attention.audit.run import audit, check_cost, check_half, sees_future
 from attnlab.attention.audit.subject import Subject
 from attnlab.base.errors import UserError
 

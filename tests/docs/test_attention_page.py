@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from attnlab.attention import MixerShape, find_variant
-from attnlab.attention.audit.audit import audit
+from attnlab.attention.audit.run import audit
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "attention.md").read_text(encoding="utf-8")

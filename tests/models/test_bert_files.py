@@ -253,12 +253,12 @@ class Refuse:
 sys.meta_path.insert(0, Refuse())
 import torch
 from attnlab.data.batching import BatchPlan, Batches
-from attnlab.data.joint import JointExamples, LabelledExamples
-from attnlab.data.masking import MaskedExamples, Masking
-from attnlab.data.wordpiece import WordPiece
-from attnlab.models.bert_config import BertConfig
-from attnlab.models.bert_heads import BertForCLSMLM
-from attnlab.objectives import Classification, Joint, MaskedWords
+from attnlab.data.encoded import JointExamples, LabelledExamples
+from attnlab.data.text.masking import MaskedExamples, Masking
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
+from attnlab.models.bert.heads import BertForCLSMLM
+from attnlab.training.objectives import Classification, Joint, MaskedWords
 
 texts = ["good film", "bad film", "good food", "bad food"]
 tokenizer = WordPiece.learn(texts * 5, 60)

@@ -72,7 +72,7 @@ def audit(
     and cost what it promises? Exit code 0: nothing fails; 1: something does; 2: it cannot be audited.
     """
     from attnlab.attention import MixerShape
-    from attnlab.attention.audit.audit import audit as run
+    from attnlab.attention.audit.run import audit as run
 
     shape = MixerShape(width, heads, context, causal=not bidirectional, positions=positions)
     report = run(name, shape, cost=cost, half=half)

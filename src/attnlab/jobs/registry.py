@@ -1,49 +1,144 @@
-"""The kinds of runs by name. Their modules load torch, so they are imported when first used."""
+"""The kinds of jobs by name: settings, measures, and where the job itself is. Free of torch: help must be quick."""
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from pathlib import Path
+from attnlab.base.errors import unknown
+from attnlab.config.classify import ClassifyConfig
+from attnlab.config.finetune import FinetuneConfig
+from attnlab.config.knowledge import KnowledgeConfig
+from attnlab.config.language import LanguageConfig
+from attnlab.config.measures import ACCURACIES, Measure, ranking
+from attnlab.config.pretrain import PretrainConfig
+from attnlab.config.recipe import Key, leaves
+from attnlab.config.sections import Section
 
-    from attnlab.jobs.engine import RunOptions
+if TYPE_CHECKING:
+    from attnlab.jobs.engine import Job
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Where a job and its configuration are found."""
+    """One kind of job. Its class loads torch, so `job` imports it when it is called."""
 
-    module: str
-    stem: str
+    name: str
     help: str
+    example: str
+    config: type[Section]
+    job: Callable[[], type[Job]]
+    measures: tuple[Measure, ...] = ()
+    """By what its runs are judged; without any, such runs cannot be compared or searched."""
+    without_test: Mapping[Key, Any] = field(default_factory=dict)
+    """Settings that keep a run away from its test split; then `Job.score_test` scores the one that was chosen."""
 
-    def job(self) -> Any:
-        return getattr(importlib.import_module(self.module), f"{self.stem}Job")
+    @property
+    def seed(self) -> Key:
+        """The setting that holds the seed."""
+        return next(key for key in leaves(self.config) if key[-1] == "seed")
+
+    @property
+    def chooses_by(self) -> Measure:
+        return ranking(self.measures)
+
+
+def _knowledge() -> type[Job]:
+    from attnlab.jobs.knowledge import KnowledgeJob
+
+    return KnowledgeJob
+
+
+def _pretrain() -> type[Job]:
+    from attnlab.jobs.pretrain import PretrainJob
+
+    return PretrainJob
+
+
+def _finetune() -> type[Job]:
+    from attnlab.jobs.finetune import FinetuneJob
+
+    return FinetuneJob
+
+
+def _language() -> type[Job]:
+    from attnlab.jobs.language import LanguageJob
+
+    return LanguageJob
+
+
+def _classify() -> type[Job]:
+    from attnlab.jobs.classify.job import ClassifyJob
+
+    return ClassifyJob
 
 
 KINDS = {
-    "knowledge": Kind("attnlab.jobs.knowledge", "Knowledge", "Pretrain, fine-tune on questions, and score: one run."),
-    "pretrain": Kind("attnlab.jobs.pretrain", "Pretrain", "Pretrain a GPT or a BERT on a corpus or a synthetic world."),
-    "finetune": Kind("attnlab.jobs.finetune", "Finetune", "Fine-tune a GPT on questions and answers."),
-    "language": Kind("attnlab.jobs.language", "Language", "Train a GPT on a text read as one stream."),
-    "classify": Kind("attnlab.jobs.classify.job", "Classify", "Fine-tune a pretrained encoder to classify texts."),
+    kind.name: kind
+    for kind in (
+        Kind(
+            "knowledge",
+            "Pretrain, fine-tune on questions and score, in one run.",
+            "attnlab knowledge -c knowledge --people 200",
+            KnowledgeConfig,
+            _knowledge,
+            (*ACCURACIES, Measure("told_accuracy", "place known in the text", "test")),
+        ),
+        Kind(
+            "pretrain",
+            "Pretrain a GPT or a BERT on a corpus or a synthetic world.",
+            "attnlab pretrain --corpus my.txt --layers 2 --width 128",
+            PretrainConfig,
+            _pretrain,
+        ),
+        Kind(
+            "finetune",
+            "Fine-tune a GPT on questions and answers.",
+            "attnlab finetune --from runs/my-pretraining --train train.tsv --dev dev.tsv",
+            FinetuneConfig,
+            _finetune,
+            ACCURACIES,
+        ),
+        Kind(
+            "language",
+            "Train a GPT on a text read as one stream.",
+            "attnlab language --corpus my.txt --steps 500",
+            LanguageConfig,
+            _language,
+            (Measure("dev_loss", "validation loss", "dev", "lower", share=False, unit="nats per token"),),
+        ),
+        Kind(
+            "classify",
+            "Fine-tune a pretrained encoder to classify texts.",
+            "attnlab classify --task reviews.csv --tune lora",
+            ClassifyConfig,
+            _classify,
+            ACCURACIES,
+            {("data", "score_test"): False},
+        ),
+    )
 }
 
 
-def config_of(kind: str) -> Any:
-    """The configuration class of a kind; free of torch, so that help and completion are quick."""
-    from attnlab.jobs import configs
+def kind_of(name: str) -> Kind:
+    """The kind of that name, or one sentence."""
+    if name not in KINDS:
+        raise ValueError(unknown("job", name, KINDS))
+    return KINDS[name]
 
-    return getattr(configs, f"{KINDS[kind].stem}Config")
+
+def measured() -> list[str]:
+    """The kinds whose runs are judged by some measure: those that can be compared and searched."""
+    return [name for name, kind in KINDS.items() if kind.measures]
 
 
-def run_kind(kind: str, config: Any, options: RunOptions) -> Path | None:
-    """Run a job; a chain of several runs knows itself how."""
+def config_of(name: str) -> Any:
+    return KINDS[name].config
+
+
+def run_kind(name: str, config: Any, options: Any) -> Any:
     from attnlab.jobs.engine import run_job
 
-    job = KINDS[kind].job()(config)
-    path: Path | None = job.run(options) if hasattr(job, "run") else run_job(job, options)
-    return path
+    job: Any = KINDS[name].job()(config)
+    return job.run(options) if hasattr(job, "run") else run_job(job, options)

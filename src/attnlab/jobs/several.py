@@ -41,7 +41,7 @@ def beside(job: str, name: str, section: Section) -> type[Any]:
     """A job's own settings with a section beside them that says what is done with many such runs."""
     fields: dict[str, Any] = {each: (field.annotation, field) for each, field in config_of(job).model_fields.items()}
     fields[name] = (type(section), section)
-    return create_model(f"{name.capitalize()}{KINDS[job].stem}Config", __base__=Section, **fields)
+    return create_model(f"{name.capitalize()}{job.capitalize()}Config", __base__=Section, **fields)
 
 
 def seed_key(job: str) -> Key:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.attention import MixerShape, find_variant
-from attnlab.attention.audit.audit import sees_future
+from attnlab.attention.audit.run import sees_future
 from attnlab.attention.parts.positions import check_positions
 from attnlab.config import split_list
 from attnlab.config.language import LanguageConfig
