@@ -17,7 +17,9 @@ from attnlab.data.batching import IGNORE
 from attnlab.data.tasks.sentiment import load_sentiment
 from attnlab.data.text.masking import Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
-from attnlab.jobs.engine import RunOptions, run_job, saved_config
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.engine import train_run
+from attnlab.jobs.registry import saved_config
 from attnlab.jobs.masked_words import score
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.models.bert.config import BertConfig
@@ -62,7 +64,7 @@ def config(corpus: Path | None, **changes: Any) -> PretrainConfig:
 
 
 def train(config: PretrainConfig, path: Path, **options: Any) -> Path:
-    run = run_job(PretrainJob(config), RunOptions(path, **options))
+    run = train_run(PretrainJob(config), RunOptions(path, **options))
     assert run is not None
     return run
 

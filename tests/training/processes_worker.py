@@ -12,7 +12,7 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.language import LanguageConfig
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import run_kind
 
 LINES = ["the film is good", "a bad plot", "not very good", "the actors was bad and the film is not good"] * 8

@@ -72,16 +72,16 @@ def make(
     points = points or Points()
     settings = TrainingSection(steps=steps, **extra.pop("settings", {}))
     lr = extra.pop("lr", 0.01)
+    judged = {name: extra.pop(name) for name in ("evaluate", "metric") if name in extra}
     return Trainer(
-        model,
-        Squares(),
-        Batches(points, BatchPlan(points.lengths, size=size), accumulate),
-        make_optimizer(model, OptimizerSection(name=optimizer, lr=lr)),
-        Schedule(ScheduleSection(warmup_steps=2), steps),
-        settings,
-        accelerator(),
-        checkpoints=Checkpoints(folder) if folder else None,
-        **extra,
+        Learner(model, Squares(), Batches(points, BatchPlan(points.lengths, size=size), accumulate), **judged),
+        Plan(
+            make_optimizer(model, OptimizerSection(name=optimizer, lr=lr)),
+            Schedule(ScheduleSection(warmup_steps=2), steps),
+            settings,
+            extra.pop("clip", 1.0),
+        ),
+        Environment(accelerator(), checkpoints=Checkpoints(folder) if folder else None, **extra),
     )
 
 

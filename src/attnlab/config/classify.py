@@ -9,7 +9,6 @@ from pydantic import field_validator
 
 from attnlab.base.errors import unknown
 from attnlab.config.job import JobConfig
-from attnlab.config.measures import ACCURACIES, Measure
 from attnlab.config.sections import FilePath, OptimizerSection, ScheduleSection, Section, option
 
 
@@ -138,8 +137,6 @@ class WatchSection(Section):
 
 
 class ClassifyConfig(JobConfig):
-    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
-
     data: TextsSection = TextsSection()
     model: EncoderSection = EncoderSection()
     tuning: TuningSection = TuningSection()

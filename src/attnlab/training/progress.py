@@ -8,11 +8,11 @@ from rich.progress import BarColumn, Progress
 
 from attnlab.base import console
 from attnlab.base.formats import clock
-from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.callbacks import Callback, LogLine, Outlook, StepReport
 from attnlab.training.snapshot import TrainState
 
 LINE_EVERY = 10.0  # seconds between plain lines
-MEMORY = 0.95  # how slowly the shown loss and rates forget
+MEMORY = 0.95  # how slowly the shown rates forget
 
 
 def progress(label: str) -> Callback:
@@ -23,23 +23,24 @@ def progress(label: str) -> Callback:
 
 
 class Rates:
-    """Smoothed loss and speed, and the time left by the clock on the wall."""
+    """The last logged loss, smoothed speed, and the time left by the wall clock."""
 
     def __init__(self, outlook: Outlook, state: TrainState) -> None:
         self.outlook = outlook
         self.first_step, self.started = state.step, time.monotonic()
-        self.loss = self.seconds = self.examples = self.tokens = self.weight = 0.0
+        self.loss: float | None = None
+        self.seconds = self.examples = self.tokens = 0.0
 
     def add(self, report: StepReport) -> None:
-        self.weight = MEMORY * self.weight + 1
-        for name in ("loss", "seconds", "examples", "tokens"):
+        for name in ("seconds", "examples", "tokens"):
             setattr(self, name, MEMORY * getattr(self, name) + getattr(report, name))
 
     def text(self, state: TrainState) -> str:
         epoch = min(state.step, self.outlook.steps) / max(1.0, self.outlook.steps_per_epoch)
         seconds = self.seconds or 1e-9
+        loss = "" if self.loss is None else f"loss {self.loss:.3f}  "
         return (
-            f"epoch {epoch:.1f}  loss {self.loss / max(1.0, self.weight):.3f}  "
+            f"epoch {epoch:.1f}  {loss}"
             f"{self.examples / seconds:,.0f} ex/s  {self.tokens / seconds:,.0f} tok/s  "
             f"{clock(self.left(state))} left"
         )
@@ -69,6 +70,9 @@ class ProgressBar(Callback):
         self.task = self.bar.add_task(self.label, total=outlook.steps, completed=state.step, text="")
         self.bar.start()
 
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self.rates.loss = line.loss
+
     def on_step(self, state: TrainState, report: StepReport) -> None:
         self.rates.add(report)
         self.bar.update(self.task, completed=state.step, text=self.rates.text(state) + self.evaluation)
@@ -89,6 +93,9 @@ class ProgressLines(Callback):
         self.rates = Rates(outlook, state)
         self.steps = outlook.steps
         self.next_line = time.monotonic()
+
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self.rates.loss = line.loss
 
     def on_step(self, state: TrainState, report: StepReport) -> None:
         self.rates.add(report)

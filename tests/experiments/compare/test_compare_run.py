@@ -21,7 +21,7 @@ from attnlab.experiments.compare.language.page import quality
 from attnlab.experiments.compare.language.words import leaks
 from attnlab.experiments.compare.results import Results, gather
 from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.subruns import run_subrun
 from attnlab.runs import read_record, read_status
 
 Small = Callable[..., CompareConfig]
@@ -129,9 +129,9 @@ def test_a_signal_before_the_steps_of_a_cell_stops_that_cell(
         begun.append(args)
         if len(begun) == 2:
             os.kill(os.getpid(), signal.SIGTERM)
-        run_stage(*args)
+        run_subrun(*args)
 
-    monkeypatch.setattr(plan, "run_stage", signalled)
+    monkeypatch.setattr(plan, "run_subrun", signalled)
     with pytest.raises(Interrupted):
         run_comparison(config, path)
     states = {name: read_status(path / "cells" / name / "seed-0") for name in ("linear", "vanilla")}

@@ -14,10 +14,10 @@ import pytest
 
 from attnlab.base.errors import RunFailed
 from attnlab.config import MachineSection, Section, check, option
-from attnlab.config.measures import ACCURACIES, Measure
+from attnlab.jobs.measures import ACCURACIES, Measure
 from attnlab.experiments.sweep.config import sweep_of
 from attnlab.jobs import configs
-from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import KINDS, Kind
 from attnlab.runs import RunFolder
 

@@ -19,7 +19,8 @@ from attnlab.data.tasks.labelled import Example
 from attnlab.jobs.classify.collapse import Collapsed
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.classify.texts import draw
-from attnlab.jobs.engine import RunOptions, saved_config
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.registry import saved_config
 from attnlab.models.pretrained.load import load_classifier
 from attnlab.runs import read_record, read_status
 from attnlab.runs.metrics import cut_back

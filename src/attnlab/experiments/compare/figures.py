@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from matplotlib.ticker import NullLocator, PercentFormatter
 
 from attnlab.config import find_setting
-from attnlab.config.measures import Measure
+from attnlab.jobs.measures import Measure
 from attnlab.config.recipe import Key
 from attnlab.experiments.compare.cells import called
 from attnlab.experiments.compare.results import Results, Row

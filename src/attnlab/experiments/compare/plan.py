@@ -18,7 +18,7 @@ from attnlab.base.machine.peak import within_free_memory
 from attnlab.experiments.compare.cells import Cell, job_config
 from attnlab.experiments.compare.subjects import subject_of
 from attnlab.jobs.several import reason_of
-from attnlab.jobs.stages import keep_weights, run_stage
+from attnlab.jobs.subruns import keep_only_weights as keep_weights, run_subrun as run_stage
 from attnlab.runs import RunFolder, read_record
 
 MISSING = "its run is "

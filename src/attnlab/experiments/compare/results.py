@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.measures import Measure, ranking
+from attnlab.jobs.measures import Measure, ranking
 from attnlab.experiments.compare.cells import Cell, Variant, seeds_of, variants
 from attnlab.jobs.registry import config_of
 from attnlab.runs import is_run, read_record, read_status

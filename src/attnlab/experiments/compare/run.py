@@ -20,7 +20,7 @@ from attnlab.experiments.compare.cells import cells
 from attnlab.experiments.compare.config import comparison_of
 from attnlab.experiments.compare.plan import Plan, report
 from attnlab.experiments.compare.subjects import subject_of
-from attnlab.jobs.stages import ending_told
+from attnlab.jobs.subruns import ending_recorded as ending_told
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 

@@ -15,7 +15,7 @@ from attnlab.experiments.compare.cells import Cell, cells
 from attnlab.experiments.compare.plan import Plan, report
 from attnlab.experiments.compare.run import KIND, saved_comparison
 from attnlab.experiments.compare.subjects import subject_of
-from attnlab.jobs.stages import ending_told
+from attnlab.jobs.subruns import ending_recorded as ending_told
 from attnlab.runs import RunFolder, is_run, read_status
 from attnlab.training import setup
 

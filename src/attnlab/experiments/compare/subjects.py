@@ -12,7 +12,7 @@ from typing import Any
 
 from attnlab.base.errors import UserError
 from attnlab.base.formats import clock
-from attnlab.config.measures import Measure
+from attnlab.jobs.measures import Measure
 from attnlab.config.recipe import Key
 from attnlab.experiments.compare import words
 from attnlab.experiments.compare.cells import Cell, Choice, Variant, job_config, variants

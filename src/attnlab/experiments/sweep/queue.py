@@ -19,7 +19,7 @@ from optuna.trial import TrialState
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.config.measures import ranking
+from attnlab.jobs.measures import ranking
 from attnlab.experiments.sweep.claims import Claims, Held
 from attnlab.experiments.sweep.config import DEFAULT_TRIALS
 from attnlab.experiments.sweep.samplers import distributions, pruner, sampler

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.measures import Measure, ranking
+from attnlab.jobs.measures import Measure, ranking
 from attnlab.experiments.sweep.queue import Queue, Unit
 from attnlab.experiments.sweep.space import Axis, Settings, identity, label_of
 from attnlab.jobs.registry import config_of

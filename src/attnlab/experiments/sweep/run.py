@@ -32,7 +32,7 @@ from attnlab.experiments.sweep.space import Choices, axes_of, grid, job_config
 from attnlab.experiments.sweep.store import open_store
 from attnlab.experiments.sweep.worker import Worker, in_stages
 from attnlab.jobs.several import must_fix_the_batch, must_not_name_a_seed, reason_of
-from attnlab.jobs.stages import ending_told
+from attnlab.jobs.subruns import ending_recorded as ending_told
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attnlab.base.formats import clock
-from attnlab.config.measures import Measure
+from attnlab.jobs.measures import Measure
 from attnlab.experiments.sweep.results import Results, Row, Tested
 from attnlab.experiments.sweep.space import short_names, show
 from attnlab.report.numbers import plus_minus

@@ -14,14 +14,14 @@ import optuna
 from attnlab.base import console
 from attnlab.base.errors import RunFailed
 from attnlab.base.interrupts import Stopped, StopRequest
-from attnlab.config.measures import ranking
+from attnlab.jobs.measures import ranking
 from attnlab.experiments.sweep.held_out import withheld
 from attnlab.experiments.sweep.queue import Claim, Queue, Unit
 from attnlab.experiments.sweep.space import job_config
 from attnlab.experiments.sweep.store import StoreFailed
 from attnlab.jobs.registry import KINDS, config_of
 from attnlab.jobs.several import reason_of, seed_key
-from attnlab.jobs.stages import keep_weights, run_stage
+from attnlab.jobs.subruns import keep_only_weights as keep_weights, run_subrun as run_stage
 from attnlab.runs import read_record, series
 from attnlab.stats.intervals import Mean
 from attnlab.training.callbacks import Callback, Outlook

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.config.classify import ClassifyConfig
-from attnlab.config.measures import Measure
+from attnlab.jobs.measures import Measure
 from attnlab.config.recipe import Key
 from attnlab.experiments.compare.cells import Cell, Choice, Variant, cells, job_config, own_settings
 from attnlab.experiments.compare.choices import AXES, RATE, usual_rate

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
-from attnlab.config.measures import Measure
+from attnlab.jobs.measures import Measure
 from attnlab.experiments.compare.classify.rows import ClassifyRow
 from attnlab.experiments.compare.figures import ALARM, INK
 from attnlab.report.figures import COLOURS, STYLE

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attnlab.base.formats import clock
-from attnlab.config.measures import Measure
+from attnlab.jobs.measures import Measure
 from attnlab.experiments.compare import words as common
 from attnlab.experiments.compare.classify import figures, words
 from attnlab.experiments.compare.classify.pairs import all_pairs
