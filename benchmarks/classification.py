@@ -40,8 +40,8 @@ from attnlab.data.tasks.labelled import Example, Labelled
 from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.job import ClassifyJob, encode_splits, load_tuned
 from attnlab.jobs.classify.texts import read_texts, wanted
-from attnlab.jobs.job import Parts, RunOptions
 from attnlab.jobs.engine import train_run
+from attnlab.jobs.job import Parts, RunOptions
 from attnlab.models.pretrained.load import import_transformers, quietly
 from attnlab.models.pretrained.predicting import predict
 from attnlab.models.pretrained.source import model_folder

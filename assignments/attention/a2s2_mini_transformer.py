@@ -204,9 +204,7 @@ def train(attention: str, seed: int) -> tuple[GPT, Curve]:
     model, curve = GPT(shape), Curve()
     batches = Batches(training, BatchPlan(training.lengths, BATCH, seed=seed))
     evaluate = mean_loss(Batches(held_out, BatchPlan(held_out.lengths)), "cpu")
-    settings = TrainingSection(
-        steps=STEPS, evaluate_every=f"{max(1, STEPS // 8)} steps", log_every=1, seed=seed
-    )
+    settings = TrainingSection(steps=STEPS, evaluate_every=f"{max(1, STEPS // 8)} steps", log_every=1, seed=seed)
     Trainer(
         Learner(model, NextToken(), batches, evaluate),
         Plan(

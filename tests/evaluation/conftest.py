@@ -12,9 +12,9 @@ from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.world.files import write_world
 from attnlab.data.world.world import World, WorldSpec
-from attnlab.jobs.job import RunOptions
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.pretrain import PretrainJob
 
 PLAIN = {

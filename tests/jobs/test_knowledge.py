@@ -60,7 +60,7 @@ def test_stopped_between_or_within_its_halves_it_ends_the_same(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before the second half, then within it, and taken up again: the same weights to the bit."""
-    run_stage, begun = chain.run_subrun, []
+    run_subrun, begun = chain.run_subrun, []
 
     def dies(kind: str, *rest: Any) -> None:
         begun.append(kind)

@@ -17,11 +17,11 @@ from attnlab.data.batching import IGNORE
 from attnlab.data.tasks.sentiment import load_sentiment
 from attnlab.data.text.masking import Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
-from attnlab.jobs.job import RunOptions
 from attnlab.jobs.engine import train_run
-from attnlab.jobs.registry import saved_config
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.masked_words import score
 from attnlab.jobs.pretrain import PretrainJob
+from attnlab.jobs.registry import saved_config
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
 from attnlab.models.bert.model import BertModel

@@ -14,9 +14,9 @@ from attnlab.data.batching import IGNORE
 from attnlab.data.world.world import world_of
 from attnlab.evaluation.evaluate import Options, evaluate_run
 from attnlab.evaluation.sources import background
-from attnlab.jobs.job import RunOptions
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.runs import read_metrics
 

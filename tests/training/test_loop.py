@@ -20,7 +20,7 @@ from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, Tr
 from attnlab.data.batching import Batch, Batches, BatchPlan
 from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training.callbacks import Callback, StepReport
-from attnlab.training.loop import Metric, Trainer
+from attnlab.training.loop import Environment, Learner, Metric, Plan, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator

@@ -20,8 +20,8 @@ from attnlab.base.formats import clock
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.config.job import JobConfig
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
-from attnlab.jobs.job import Parts, RunOptions
 from attnlab.jobs.engine import train_run
+from attnlab.jobs.job import Parts, RunOptions
 from attnlab.jobs.pretrain import mean_loss
 from attnlab.jobs.scripted import KIND, train_or_resume
 from attnlab.runs import RunFolder, is_run

@@ -14,8 +14,8 @@ from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.launch_options import divided, hand_over, must_exist, on_each_node, refuse
 from attnlab.config import Section
-from attnlab.config.job import machine_of
 from attnlab.config.flags import parameter_name, with_flags
+from attnlab.config.job import machine_of
 from attnlab.config.recipe import Key, leaves, load, value_of
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
 from attnlab.launch.commandline import PROGRAM, typed

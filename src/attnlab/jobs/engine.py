@@ -8,16 +8,14 @@ train, report.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
-from torch import nn
 
-from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.formats import clock
@@ -25,27 +23,26 @@ from attnlab.base.interrupts import Interrupted, Stopped, StopRequest, listening
 from attnlab.base.machine import facts
 from attnlab.base.machine.peak import peak, start_peak
 from attnlab.base.randomness import seed_everything, seed_process
-from attnlab.config import TrainingSection, check
+from attnlab.config import TrainingSection
 from attnlab.config.job import JobConfig
-from attnlab.data.batching import Batches, BatchPlan, Examples
+from attnlab.data.batching import Batches, BatchPlan
 from attnlab.distributed.sharding import shard
 from attnlab.distributed.team import current
-from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.jobs.job import Parts, RunOptions, TrainedModel
+from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.checkpoints import Checkpoints
 from attnlab.runs.shared import opened
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
-from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
+from attnlab.training.callbacks import MetricsFile, TensorBoard
 from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
-from attnlab.training.objectives import Objective
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import progress
 from attnlab.training.scaling import standing
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState
-
 
 C = TypeVar("C", bound=JobConfig)
 
@@ -92,8 +89,10 @@ def stored_scores(run: Path) -> dict[str, float]:
 class Trainable(Protocol[C]):
     """What one training needs of a job."""
 
-    kind: str
     config: C
+
+    @property
+    def kind(self) -> str: ...
 
     def build(self, device: str) -> Parts: ...
 

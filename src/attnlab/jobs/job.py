@@ -71,8 +71,11 @@ class RunOptions:
 class TrainedModel(Protocol):
     """What a run trained: the model with its best weights, and, by kind, what it needs to read texts."""
 
-    run: Path
-    model: nn.Module
+    @property
+    def run(self) -> Path: ...
+
+    @property
+    def model(self) -> nn.Module: ...
 
 
 class Job(Protocol):

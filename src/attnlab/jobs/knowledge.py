@@ -11,7 +11,7 @@ A seed decides the initial weights and the order of the data in both halves; the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
@@ -23,8 +23,8 @@ from attnlab.data.questions import read_pairs
 from attnlab.data.world.world import world_of
 from attnlab.distributed.team import current
 from attnlab.evaluation.recall import recalled
-from attnlab.jobs.job import RunOptions, TrainedModel
 from attnlab.jobs.engine import stored_scores
+from attnlab.jobs.job import RunOptions, TrainedModel
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.jobs.subruns import ending_recorded, run_subrun
 from attnlab.models.loading import load_gpt
@@ -37,8 +37,8 @@ from attnlab.training.estimate import Estimate
 class KnowledgeJob:
     """Implements `Job` with several runs instead of one training."""
 
-    kind = "knowledge"
-    prunable = False
+    kind: ClassVar[str] = "knowledge"
+    prunable: ClassVar[bool] = False
 
     def __init__(self, config: KnowledgeConfig) -> None:
         self.config = config.model_copy(deep=True)

@@ -12,11 +12,11 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.language import LanguageConfig
-from attnlab.jobs.measures import ACCURACIES, Measure, ranking
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import Key, check, leaves
 from attnlab.config.sections import Section
 from attnlab.runs.folder import read_config, read_record, read_status
+from attnlab.stats.measures import ACCURACIES, Measure, ranking
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import Job

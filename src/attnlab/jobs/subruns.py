@@ -30,9 +30,7 @@ def run_subrun(
     if state == "finished":
         return
     started = state is not None
-    options = RunOptions(
-        path, resume=started, label=label, resume_command=resume_command, callbacks=callbacks
-    )
+    options = RunOptions(path, resume=started, label=label, resume_command=resume_command, callbacks=callbacks)
     KINDS[kind].job()(saved_config(path) if started else config).run(options)
 
 

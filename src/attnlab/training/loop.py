@@ -30,12 +30,12 @@ from attnlab.distributed.sharding import cut_up, in_one_piece, put_together
 from attnlab.distributed.team import ALONE, Processes
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.callbacks import Callback, Outlook, StepReport
-from attnlab.training.window import Where, Window
 from attnlab.training.compiling import compiled
 from attnlab.training.objectives import Objective
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState, load_optimizer, load_random_of, optimizer_tensors, random_of_all
 from attnlab.training.step_loss import StepLoss
+from attnlab.training.window import Where, Window
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)

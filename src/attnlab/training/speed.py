@@ -80,8 +80,6 @@ def measure_pace(model: nn.Module, objective: Objective, batches: Batches, confi
                 settings,
                 config.optimizer.clip,
             ),
-            Environment(
-                make_accelerator(config.machine), callbacks=[watch], compile=config.machine.compile == "on"
-            ),
+            Environment(make_accelerator(config.machine), callbacks=[watch], compile=config.machine.compile == "on"),
         ).fit()
     return Pace(watch.seconds[WARM_UP:], watch.tokens[WARM_UP:])

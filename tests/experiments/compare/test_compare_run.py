@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from attnlab.base.errors import RunFailed, UserError
-from attnlab.base.interrupts import Interrupted
-from attnlab.experiments.compare import plan, words
 from attnlab.experiments.compare.config import CompareConfig
 from attnlab.experiments.compare.language.page import quality
 from attnlab.experiments.compare.language.words import leaks
 from attnlab.experiments.compare.results import Results, gather
 from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
+
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.interrupts import Interrupted
+from attnlab.experiments.compare import plan, words
 from attnlab.jobs.subruns import run_subrun
 from attnlab.runs import read_record, read_status
 

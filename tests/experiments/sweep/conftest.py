@@ -11,11 +11,11 @@ from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import pytest
+from attnlab.experiments.sweep.config import sweep_of
+from attnlab.jobs.measures import ACCURACIES, Measure
 
 from attnlab.base.errors import RunFailed
 from attnlab.config import MachineSection, Section, check, option
-from attnlab.jobs.measures import ACCURACIES, Measure
-from attnlab.experiments.sweep.config import sweep_of
 from attnlab.jobs import configs
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import KINDS, Kind

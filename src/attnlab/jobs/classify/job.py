@@ -52,6 +52,12 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         self.tried: list[str] = []
         """What became of earlier tries at a higher rate."""
 
+    @property
+    def rate(self) -> float:
+        """The learning rate, once `build` has filled it in."""
+        assert self.config.optimizer.lr is not None
+        return self.config.optimizer.lr
+
     def run(self, options: RunOptions) -> Path | None:
         """Train; after a collapse, if asked to, again at a lower rate, in the same folder."""
         options = (
@@ -63,7 +69,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             except collapse.Collapsed as failure:
                 if self.config.watch.on_collapse != "retry" or len(self.tried) == collapse.TRIES:
                     raise
-                before = self.config.optimizer.lr
+                before = self.rate
                 self.config.optimizer.lr = before * collapse.RATE_CUT
                 self.tried.append(
                     f"at a learning rate of {before:g} {failure} Started again at {self.config.optimizer.lr:g}."
@@ -72,6 +78,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
 
     def build(self, device: str) -> Parts:
         config = self.config
+        config.fill_in_rate()
         everything = read_texts(config.data)
         data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
         loaded = load_tuned(config, data.classes)
@@ -115,10 +122,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             evaluate,
             metric,
             facts=data.facts()
-            | {
-                "cut": {split: part.cut for split, part in texts.items()},
-                "weights": fingerprint(loaded.folder),
-            },
+            | {"cut": {split: part.cut for split, part in texts.items()}, "weights": fingerprint(loaded.folder)},
             changes=self._changes(data, texts, loaded),
             finish=finish,
             callbacks=callbacks,
@@ -149,7 +153,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         return sorted(chosen.tolist())
 
     def _cause(self, model: nn.Module) -> str:
-        schedule, rate = self.config.schedule, self.config.optimizer.lr
+        schedule, rate = self.config.schedule, self.rate
         warmup = any((schedule.warmup_steps, schedule.warmup_ratio, schedule.warmup_tokens))
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
