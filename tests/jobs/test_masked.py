@@ -144,7 +144,7 @@ def test_stopped_and_resumed_it_ends_with_the_same_weights(
         patch.setattr(Trainer, "_step", stop)
         train(config(corpus, **settings), tmp_path / "run")
     assert not (tmp_path / "run" / "model").exists()
-    saved = saved_config(tmp_path / "run", PretrainConfig)
+    saved = saved_config(tmp_path / "run")
     assert isinstance(saved, PretrainConfig)
     run = train(saved, tmp_path / "run", resume=True)
     assert (run / "model" / "model.safetensors").read_bytes() == (whole / "model" / "model.safetensors").read_bytes()

@@ -21,7 +21,7 @@ from attnlab.experiments.cells import Cell, variants
 from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison
 from attnlab.experiments.config import comparison_of
 from attnlab.experiments.experiment import COMPARISON
-from attnlab.experiments.results import ComparisonResults
+from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views import view_of
 from attnlab.experiments.views.classify import best_value, best_value_notes
 from attnlab.report import classifier_figures
