@@ -10,8 +10,8 @@ import pytest
 from attnlab import explore
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import softmax
-from attnlab.explore.closest import likeliest
 from attnlab.explore.query import best_query
+from attnlab.explore.query_search import likeliest_query
 
 SELECTION = explore.example("selection")
 SQUARE = explore.example("square")
@@ -57,7 +57,7 @@ def test_for_any_keys_no_sampled_query_does_better(seed: int) -> None:
 def test_the_likeliest_weights_keep_the_mean_of_the_keys() -> None:
     keys = SQUARE.keys
     wanted = np.array([0.1, 0.2, 0.3, 0.15, 0.25])
-    weights = softmax(keys @ likeliest(keys, wanted))
+    weights = softmax(keys @ likeliest_query(keys, wanted))
     assert weights @ keys == pytest.approx(wanted @ keys, abs=1e-8)
 
 

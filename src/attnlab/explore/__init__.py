@@ -11,12 +11,12 @@ Every exploration returns an `Exploration`: its numbers, a sentence why, `as_dic
 Indices count from 0. All arithmetic is in double precision.
 """
 
-from attnlab.explore.answer import Answer, Exploration
 from attnlab.explore.attend import attend, softmax
 from attnlab.explore.averaging import average, average_some
 from attnlab.explore.constructing import construct
 from attnlab.explore.copying import copy
 from attnlab.explore.examples import EXAMPLES, example
+from attnlab.explore.exploration import Exploration, QueryExploration
 from attnlab.explore.extracting import extract, random_subspaces
 from attnlab.explore.hard_attention import argmax
 from attnlab.explore.matrices import read_matrix, read_rows, read_vector
@@ -27,8 +27,8 @@ from attnlab.explore.selecting import identity, select
 
 __all__ = [
     "EXAMPLES",
-    "Answer",
     "Exploration",
+    "QueryExploration",
     "argmax",
     "attend",
     "average",

@@ -5,20 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
+from attnlab.explore.exploration import QueryExploration
 from attnlab.explore.matrices import check_index, check_pair
 from attnlab.explore.query import best_query
-from attnlab.explore.reasons import names
+from attnlab.explore.reasons import listed
 
 
-def average(keys: Array, values: Array) -> Answer:
+def average(keys: Array, values: Array) -> QueryExploration:
     """The mean of all values: q = 0 gives every key the same score, whatever the keys are."""
     check_pair(keys, values)
     return _average(keys, values, tuple(range(len(keys))), None, "Average all values")
 
 
-def average_some(keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), norm: float | None = None) -> Answer:
+def average_some(
+    keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), norm: float | None = None
+) -> QueryExploration:
     """The mean of the chosen values.
 
     The scores of the chosen keys must be exactly equal (a difference δ shifts the weights by tanh(δ/2), and
@@ -30,12 +32,12 @@ def average_some(keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), n
     for index in chosen:
         check_index(index, len(keys), "value")
     chosen = tuple(sorted(set(chosen)))
-    return _average(keys, values, chosen, norm, f"Average {names(chosen, 'v')}")
+    return _average(keys, values, chosen, norm, f"Average {listed(chosen, 'v')}")
 
 
-def _average(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None, title: str) -> Answer:
+def _average(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None, title: str) -> QueryExploration:
     found = best_query(keys, values, chosen, norm)
-    return Answer(
+    return QueryExploration(
         title=title,
         why=found.why,
         keys=keys,

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
+from attnlab.explore.exploration import Exploration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
-from attnlab.explore.faces import smallest_face
+from attnlab.explore.convex_hull import smallest_face
+from attnlab.explore.exploration import Exploration
 from attnlab.explore.matrices import check_index
 from attnlab.explore.reasons import obstruction
 

@@ -11,16 +11,16 @@ from attnlab.explore.attend import Array
 
 
 @dataclass(frozen=True)
-class Example:
+class ExploreExample:
     source: str
     keys: Array
     values: Array
     query: Array | None = None
 
 
-def _example(source: str, keys: object, values: object, query: object = None) -> Example:
+def _example(source: str, keys: object, values: object, query: object = None) -> ExploreExample:
     given = None if query is None else np.array(query, dtype=np.float64)
-    return Example(source, np.array(keys, dtype=np.float64), np.array(values, dtype=np.float64), given)
+    return ExploreExample(source, np.array(keys, dtype=np.float64), np.array(values, dtype=np.float64), given)
 
 
 EXAMPLES = {
@@ -53,7 +53,7 @@ EXAMPLES = {
 }
 
 
-def example(name: str) -> Example:
+def example(name: str) -> ExploreExample:
     """A built-in example by name."""
     if name not in EXAMPLES:
         raise UserError(unknown("example", name, EXAMPLES))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array, largest_difference
+from attnlab.explore.exploration import Exploration, vector
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,7 +55,7 @@ class Extraction(Exploration):
         return ["v_a", mixed, "recovered"], [[vector(a), vector(s), vector(r)] for a, s, r in rows]
 
     def figure(self) -> Figure:
-        from attnlab.explore.figures.spread import extraction
+        from attnlab.explore.figures.samples import extraction
 
         return extraction(self)
 

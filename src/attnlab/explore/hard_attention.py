@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array, attend, softmax
+from attnlab.explore.exploration import Exploration, vector
 from attnlab.explore.matrices import check_pair, check_width
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
+from attnlab.explore.exploration import Exploration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +80,7 @@ class Noise(Exploration):
         return ["", "over", "share of v_a", "share of v_b", "total variance"], rows
 
     def figure(self) -> Figure:
-        from attnlab.explore.figures.spread import noise
+        from attnlab.explore.figures.samples import noise
 
         return noise(self)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from attnlab.explore.attend import Array, attend, largest_difference, softmax
-from attnlab.explore.closest import least_error, likeliest
-from attnlab.explore.faces import Face, smallest_face
+from attnlab.explore.convex_hull import Face, smallest_face
+from attnlab.explore.query_search import least_error_query, likeliest_query
 from attnlab.explore.reasons import why_not, why_reached, why_short
 
 # The weight a query of free length leaves to the other keys: what double precision rounds away.
@@ -16,7 +16,7 @@ STRAY = 2.0**-53
 
 
 @dataclass(frozen=True)
-class Found:
+class QueryResult:
     """A query, and what the mathematics says about it."""
 
     query: Array
@@ -27,34 +27,34 @@ class Found:
     why: str
 
 
-def best_query(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None = None) -> Found:
+def best_query(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None = None) -> QueryResult:
     """The query whose output is closest to the mean of the chosen values, no longer than `norm` if given.
 
     `chosen` is in ascending order.
 
     - The chosen keys are a face of the hull: the widest direction, long enough that the rest keeps STRAY.
     - They are not, or the length is limited: a search from the widest direction, from the likeliest query
-      and from zero (`closest`), since the error then has no closed-form optimum.
+      and from zero (`query_search`), since the error then has no closed-form optimum.
     """
     if len(chosen) == len(keys):
         why = "A zero query scores every key 0: every weight is 1/n exactly."
-        return Found(np.zeros(keys.shape[1]), True, np.inf, why)
+        return QueryResult(np.zeros(keys.shape[1]), True, np.inf, why)
     face = smallest_face(keys, chosen)
     reachable = face.members == chosen
     far = limit_query(keys, chosen, face)
     length = float(np.linalg.norm(far))
     if reachable and (norm is None or length <= norm):
-        return Found(far, True, face.margin, why_reached(chosen, face.margin * length, stray(keys, chosen, far)))
+        return QueryResult(far, True, face.margin, why_reached(chosen, face.margin * length, stray(keys, chosen, far)))
     target = values[list(chosen)].mean(axis=0)
     wanted = np.isin(np.arange(len(keys)), chosen) / len(chosen)
-    fitted = far if norm is None else likeliest(keys, wanted, norm)
-    query = least_error(keys, values, target, [far, fitted, np.zeros(keys.shape[1])], norm)
+    fitted = far if norm is None else likeliest_query(keys, wanted, norm)
+    query = least_error_query(keys, values, target, [far, fitted, np.zeros(keys.shape[1])], norm)
     error = largest_difference(attend(query, keys, values), target)
     if reachable and norm is not None:
         why = why_short(chosen, norm, face.margin * norm, stray(keys, chosen, fitted), error)
     else:
         why = why_not(keys, chosen, softmax(keys @ far), error, norm)
-    return Found(query, reachable, face.margin if reachable else 0.0, why)
+    return QueryResult(query, reachable, face.margin if reachable else 0.0, why)
 
 
 def stray(keys: Array, chosen: tuple[int, ...], query: Array) -> float:
@@ -69,7 +69,7 @@ def limit_query(keys: Array, chosen: tuple[int, ...], face: Face) -> Array:
     on_face = np.zeros(keys.shape[1])
     if len(members) > len(chosen):
         wanted = np.isin(members, chosen) / len(chosen)
-        on_face = likeliest(keys[members], wanted)
+        on_face = likeliest_query(keys[members], wanted)
     if others == 0:
         return on_face
     # a query that prefers members with a slope of its own must still be beaten by the normal

@@ -1,6 +1,6 @@
 """Which values attention can select, and which it can average, for given keys and any query whatever.
 
-The answer is geometry (`faces`): a set of values can be averaged, in the limit of long queries, exactly
+The answer is geometry (`convex_hull`): a set of values can be averaged, in the limit of long queries, exactly
 when its keys are all the keys on one face of the hull. Keys in general position with n ≤ d + 1 are a simplex,
 where every set is a face; with n ≥ d + 2 some set never is (Radon: d + 2 points split into two sets whose
 hulls cross).
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array
-from attnlab.explore.faces import combination, smallest_face
+from attnlab.explore.convex_hull import combination, smallest_face
+from attnlab.explore.exploration import Exploration, vector
 from attnlab.explore.matrices import check_index
-from attnlab.explore.reasons import mixture, names, obstruction
+from attnlab.explore.reasons import listed, mixture, obstruction
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ MOST_SETS = 5000
 
 
 @dataclasses.dataclass(frozen=True)
-class Reached:
+class KeySet:
     """One set of keys, and whether a query can make them win together."""
 
     chosen: tuple[int, ...]
@@ -47,7 +47,7 @@ class Reached:
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reach(Exploration):
     keys: Array
-    sets: tuple[Reached, ...]
+    sets: tuple[KeySet, ...]
 
     derived = ("selectable",)
 
@@ -69,10 +69,10 @@ class Reach(Exploration):
         for found in self.sets:
             if found.query is not None:
                 best = f"q = S·{vector(found.query)}" if found.query.any() else "q = 0"
-                rows.append([names(found.chosen), "yes", f"{found.margin:.4g}", best])
+                rows.append([listed(found.chosen), "yes", f"{found.margin:.4g}", best])
             else:
                 proof = "" if found.combination is None else f"same mean: {mixture(found.combination)}"
-                rows.append([names(found.chosen), "no", "", proof])
+                rows.append([listed(found.chosen), "no", "", proof])
         return ["keys", "reachable", "margin", "best query, or why none"], rows
 
     def figure(self) -> Figure:
@@ -101,18 +101,18 @@ def reach(keys: Array, size: int | None = None, chosen: tuple[int, ...] | None =
     return Reach(title="What these keys allow", why=_why(keys, sets), keys=keys, sets=sets)
 
 
-def decide(keys: Array, chosen: tuple[int, ...]) -> Reached:
+def decide(keys: Array, chosen: tuple[int, ...]) -> KeySet:
     """Whether some query scores the chosen keys equally and every other key lower; the query or the proof."""
     if len(chosen) == len(keys):
-        return Reached(chosen, True, np.inf, np.zeros(keys.shape[1]), None, "q = 0 scores all keys equally.")
+        return KeySet(chosen, True, np.inf, np.zeros(keys.shape[1]), None, "q = 0 scores all keys equally.")
     face = smallest_face(keys, chosen)
     if face.members == chosen:
-        why = f"{names(chosen)}: a face of the hull, {face.margin:.4g} away from the hull of the rest."
-        return Reached(chosen, True, face.margin, face.normal, None, why)
-    return Reached(chosen, False, 0.0, None, combination(keys, chosen), obstruction(keys, chosen))
+        why = f"{listed(chosen)}: a face of the hull, {face.margin:.4g} away from the hull of the rest."
+        return KeySet(chosen, True, face.margin, face.normal, None, why)
+    return KeySet(chosen, False, 0.0, None, combination(keys, chosen), obstruction(keys, chosen))
 
 
-def _why(keys: Array, sets: tuple[Reached, ...]) -> str:
+def _why(keys: Array, sets: tuple[KeySet, ...]) -> str:
     if len(sets) == 1:
         return sets[0].why
     failing = [found for found in sets if not found.reachable]

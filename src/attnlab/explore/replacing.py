@@ -7,15 +7,15 @@ import dataclasses
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Answer, vector
 from attnlab.explore.attend import Array, attend, largest_difference
+from attnlab.explore.exploration import QueryExploration, vector
 from attnlab.explore.matrices import check_index, check_pair, check_width
 from attnlab.explore.query import STRAY
-from attnlab.explore.reasons import names
+from attnlab.explore.reasons import listed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Replacement(Answer):
+class Replacement(QueryExploration):
     """The answer with the new key in place, and what it replaced."""
 
     index: int
@@ -52,7 +52,7 @@ def replace_key(
     error = largest_difference(attend(query, changed, values), target)
     verb = "selects" if len(chosen) == 1 else "averages"
     return Replacement(
-        title=f"Replace k{index}: the same query {verb} {names(chosen, 'v')}",
+        title=f"Replace k{index}: the same query {verb} {listed(chosen, 'v')}",
         why=_why(changed @ query, index, chosen, length, unit, error),
         keys=changed,
         values=values,
@@ -126,7 +126,7 @@ def _why(scores: Array, index: int, chosen: tuple[int, ...], length: float, unit
     rest = [i for i in chosen if i != index]
     spread = float(np.ptp(scores[rest])) if rest else 0.0
     return (
-        f"The new key scores {scores[index]:.6g}, beside {names(rest)} with scores that differ by "
+        f"The new key scores {scores[index]:.6g}, beside {listed(rest)} with scores that differ by "
         f"{spread:.2g} among themselves; equal scores share the weight equally, and what difference there "
         f"is stays in the error of {error:.2g}."
     )

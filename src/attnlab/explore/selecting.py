@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
+from attnlab.explore.exploration import QueryExploration
 from attnlab.explore.matrices import check_index, check_pair
 from attnlab.explore.query import best_query
-from attnlab.explore.reasons import names
+from attnlab.explore.reasons import listed
 
 
-def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> Answer:
+def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> QueryExploration:
     """A query whose output is the value `index`.
 
     The error is at most (n − 1) exp(−γ‖q‖) times the spread of the values, where γ is the distance of the
@@ -20,7 +20,7 @@ def select(keys: Array, values: Array, index: int = 0, norm: float | None = None
     check_pair(keys, values)
     check_index(index, len(keys), "value")
     found = best_query(keys, values, (index,), norm)
-    return Answer(
+    return QueryExploration(
         title=f"Select v{index}",
         why=found.why,
         keys=keys,
@@ -32,13 +32,13 @@ def select(keys: Array, values: Array, index: int = 0, norm: float | None = None
     )
 
 
-def identity(keys: Array, values: Array, norm: float | None = None) -> Answer:
+def identity(keys: Array, values: Array, norm: float | None = None) -> QueryExploration:
     """A query matrix whose outputs are the values themselves: one selection a row."""
     check_pair(keys, values)
     found = [best_query(keys, values, (index,), norm) for index in range(len(keys))]
     failing = [index for index, row in enumerate(found) if not row.reachable]
     if failing:
-        why = f"{names(failing)} cannot be selected. " + " ".join(f"q{i}: {found[i].why}" for i in failing)
+        why = f"{listed(failing)} cannot be selected. " + " ".join(f"q{i}: {found[i].why}" for i in failing)
     elif len(keys) == 1:
         why = "There is one value, and every query returns it."
     else:
@@ -49,7 +49,7 @@ def identity(keys: Array, values: Array, norm: float | None = None) -> Answer:
         )
         if norm is not None:
             why += f" With ‖q‖ ≤ {norm:g} the rows come as close as that length allows."
-    return Answer(
+    return QueryExploration(
         title="Identity: every query returns its own value",
         why=why,
         keys=keys,

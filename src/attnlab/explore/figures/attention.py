@@ -16,7 +16,7 @@ from attnlab.explore.figures.canvas import (
     SECOND,
     caption,
     headroom,
-    heat,
+    heatmap,
     legend,
     sheet,
 )
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from attnlab.explore.answer import Answer
+    from attnlab.explore.exploration import QueryExploration
     from attnlab.explore.hard_attention import HardAttention
 
 
-def one_query(answer: Answer) -> Figure:
+def one_query(answer: QueryExploration) -> Figure:
     figure, (plane, bars, parts) = sheet(3, answer.title, ratios=[1.25, 0.8, 1.0])
     query, weights = answer.queries[0], answer.weights[0]
     scatter_keys(plane, answer.keys, query, weights, answer.wanted[0] > 0)
@@ -39,7 +39,7 @@ def one_query(answer: Answer) -> Figure:
     return figure
 
 
-def several_queries(answer: Answer) -> Figure:
+def several_queries(answer: QueryExploration) -> Figure:
     figure, (weights, outputs, targets) = sheet(3, f"{answer.title} (error {answer.error:.2g})", ratios=[1.2, 1, 1])
     limit = float(np.abs(np.r_[answer.outputs, answer.targets]).max())
     for panel, matrix, name, bound in (
@@ -47,7 +47,7 @@ def several_queries(answer: Answer) -> Figure:
         (outputs, answer.outputs, "Outputs", limit),
         (targets, answer.targets, "Targets", limit),
     ):
-        heat(panel, matrix, bound)
+        heatmap(panel, matrix, bound)
         caption(panel, name)
         panel.set_yticks(range(len(matrix)), [f"q{i}" for i in range(len(matrix))])
         panel.set_xticks(

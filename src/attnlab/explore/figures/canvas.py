@@ -34,10 +34,10 @@ def sheet(
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr, call-arg]
     figure.suptitle(title, fontsize=13, color=INK, fontweight="bold")
     axes = figure.subplots(1, columns, squeeze=False, width_ratios=ratios)[0]
-    return figure, [dressed(panel) for panel in axes]
+    return figure, [styled(panel) for panel in axes]
 
 
-def dressed(panel: Axes) -> Axes:
+def styled(panel: Axes) -> Axes:
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -63,7 +63,7 @@ def headroom(panel: Axes, share: float = 0.22) -> None:
     panel.set_ylim(low, high + share * (high - low))
 
 
-def heat(panel: Axes, matrix: Array, limit: float | None = None, digits: int = 2) -> None:
+def heatmap(panel: Axes, matrix: Array, limit: float | None = None, digits: int = 2) -> None:
     """A matrix with its numbers written in, blue below zero and red above, if it is small enough to read."""
     reach = limit or float(np.abs(matrix).max()) or 1.0
     panel.imshow(matrix, cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")

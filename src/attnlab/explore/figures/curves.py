@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.explore.figures.canvas import CHOSEN, GOOD, INK, MUTED, OTHER, SECOND, caption, heat, legend, sheet
+from attnlab.explore.figures.canvas import CHOSEN, GOOD, INK, MUTED, OTHER, SECOND, caption, heatmap, legend, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ def construction(found: Construction) -> Figure:
     growth.set_yscale("log")
     caption(growth, "Distance to the target", "β, the length of each u", "distance, log scale")
     legend(growth, "lower left")
-    heat(parts, np.stack(list(found.parts.values())), 1.0)
+    heatmap(parts, np.stack(list(found.parts.values())), 1.0)
     parts.set_xticks(range(4), [f"u_{name}" for name in "abcd"])
     parts.set_yticks(range(len(found.parts)), list(found.parts))
     caption(parts, f"What the outputs are made of, at β = {found.betas[-1]:g}")

@@ -24,7 +24,7 @@ from attnlab.explore.attend import Array, attend, largest_difference, softmax
 TRIES, POLISHED = 3000, 6
 
 
-def likeliest(keys: Array, target: Array, norm: float | None = None) -> Array:
+def likeliest_query(keys: Array, target: Array, norm: float | None = None) -> Array:
     """argmin_q KL(t ‖ softmax(Kq)), with ‖q‖ ≤ norm if given.
 
     Without a norm the optimum is finite only if the mean Kᵀt lies inside the hull of the keys (not on its
@@ -32,7 +32,7 @@ def likeliest(keys: Array, target: Array, norm: float | None = None) -> Array:
     """
     from scipy.optimize import minimize
 
-    size = spread(keys)
+    size = key_scale(keys)
     keys = (keys - keys.mean(axis=0)) / size  # the solver's tolerances are for numbers near 1
     norm = None if norm is None else norm * size
     mean = target @ keys
@@ -48,27 +48,27 @@ def likeliest(keys: Array, target: Array, norm: float | None = None) -> Array:
         np.zeros(keys.shape[1]),
         jac=True,
         method="BFGS" if norm is None else "SLSQP",
-        constraints=[] if norm is None else [ball(norm, keys.shape[1])],
+        constraints=[] if norm is None else [norm_constraint(norm, keys.shape[1])],
         options={"maxiter": 500} | ({"gtol": 1e-10} if norm is None else {"ftol": 1e-14}),
     )
-    return within(found.x, norm) / size
+    return shorten(found.x, norm) / size
 
 
-def least_error(keys: Array, values: Array, target: Array, starts: Iterable[Array], norm: float | None) -> Array:
+def least_error_query(keys: Array, values: Array, target: Array, starts: Iterable[Array], norm: float | None) -> Array:
     """The query with the smallest largest difference between output and target, the best from all starts.
 
     Each start is improved by minimising a bound e with |output − target| ≤ e in every component, which
     keeps the problem smooth: variables (q, e), constraints e ± (output − target) ≥ 0 and ‖q‖ ≤ norm.
     """
-    size = spread(keys)
+    size = key_scale(keys)
     scaled, limit = (keys - keys.mean(axis=0)) / size, None if norm is None else norm * size
-    candidates = [within(start * size, limit) for start in starts]
-    candidates += promising(scaled, values, target, limit)
-    candidates += [within(_lower(scaled, values, target, start, limit), limit) for start in candidates]
+    candidates = [shorten(start * size, limit) for start in starts]
+    candidates += best_random_queries(scaled, values, target, limit)
+    candidates += [shorten(_lower_error(scaled, values, target, start, limit), limit) for start in candidates]
     return min(candidates, key=lambda query: largest_difference(attend(query, scaled, values), target)) / size
 
 
-def promising(keys: Array, values: Array, target: Array, norm: float | None) -> list[Array]:
+def best_random_queries(keys: Array, values: Array, target: Array, norm: float | None) -> list[Array]:
     """The best few of many random queries, of lengths from short to long; always the same draws."""
     draw = np.random.default_rng(0)
     directions = draw.standard_normal((TRIES, keys.shape[1]))
@@ -79,12 +79,12 @@ def promising(keys: Array, values: Array, target: Array, norm: float | None) -> 
     return list(queries[np.argsort(errors)[:POLISHED]])
 
 
-def spread(keys: Array) -> float:
+def key_scale(keys: Array) -> float:
     """The largest distance of a key from their mean, in any component; 1 if all are equal."""
     return float(np.abs(keys - keys.mean(axis=0)).max()) or 1.0
 
 
-def _lower(keys: Array, values: Array, target: Array, start: Array, norm: float | None) -> Array:
+def _lower_error(keys: Array, values: Array, target: Array, start: Array, norm: float | None) -> Array:
     from scipy.optimize import minimize
 
     width = keys.shape[1]
@@ -107,14 +107,15 @@ def _lower(keys: Array, values: Array, target: Array, start: Array, norm: float 
         np.r_[start, error],
         jac=True,
         method="SLSQP",
-        constraints=[{"type": "ineq", "fun": slack, "jac": slope}] + ([] if norm is None else [ball(norm, width)]),
+        constraints=[{"type": "ineq", "fun": slack, "jac": slope}]
+        + ([] if norm is None else [norm_constraint(norm, width)]),
         options={"maxiter": 300, "ftol": 1e-15},
     )
     query = np.asarray(found.x[:width])
     return query if np.isfinite(query).all() else start
 
 
-def ball(norm: float, width: int) -> dict[str, object]:
+def norm_constraint(norm: float, width: int) -> dict[str, object]:
     """‖q‖² ≤ norm² on the first `width` variables, as a constraint for the solver."""
     return {
         "type": "ineq",
@@ -123,7 +124,7 @@ def ball(norm: float, width: int) -> dict[str, object]:
     }
 
 
-def within(query: Array, norm: float | None) -> Array:
+def shorten(query: Array, norm: float | None) -> Array:
     """The query, shortened to `norm` if it is longer."""
     length = float(np.linalg.norm(query))
     return query if norm is None or length <= norm else query * (norm / length)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.explore.figures.canvas import CHOSEN, INK, MUTED, OTHER, caption, heat, legend, sheet
+from attnlab.explore.figures.canvas import CHOSEN, INK, MUTED, OTHER, caption, heatmap, legend, sheet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,7 +48,7 @@ def noise(found: Noise) -> Figure:
 
 def extraction(found: Extraction) -> Figure:
     figure, (matrix, parts) = sheet(2, f"{found.title} (error {found.error:.2g})", height=4.0, ratios=[0.8, 1.2])
-    heat(matrix, found.matrix)
+    heatmap(matrix, found.matrix)
     matrix.set_aspect("equal")
     caption(matrix, ("M = 2 A Aᵀ" if found.of_mean else "M = A Aᵀ") if found.perpendicular else "M, onto A along B")
     places = np.arange(found.matrix.shape[0])

@@ -54,7 +54,7 @@ class Exploration(ABC):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer(Exploration):
+class QueryExploration(Exploration):
     """Queries against keys and values: what they give, beside what was asked for."""
 
     keys: Array  # (n, d)

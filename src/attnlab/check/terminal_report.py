@@ -1,4 +1,4 @@
-"""The report for people: a table of all checks, then each failure with what to do about it."""
+"""The report in the terminal: a table of all checks, then each failure with what to do about it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def render(report: Report) -> Iterator[RenderableType]:
     remarks = [(remark.where, remark.text) for remark in report.remarks]
     remarks += [(result.where, f"{result.name}: {text}") for result in report.results for text in result.remarks]
     if remarks:
-        yield Text("\nRemarks, which fail nothing", style="bold")
+        yield Text("\nRemarks (not failures)", style="bold")
         yield from (Text(f"  {where}: {text}.") for where, text in dict.fromkeys(remarks))
     yield Text(f"\n{_conclusion(report)}", style="green" if report.passed else "bold red")
 
@@ -34,13 +34,13 @@ def _overview(report: Report) -> Table:
         table.add_column(column)
     for result in report.results:
         status = Text(result.status, style=COLOURS[result.status])
-        table.add_row(result.stage, result.name, status, Text(_in_short(result)))
+        table.add_row(result.stage, result.name, status, Text(_summary(result)))
     return table
 
 
-def _in_short(result: Result) -> str:
+def _summary(result: Result) -> str:
     if result.status is Status.MISSING:
-        return "not asked for" if result.optional else result.advice
+        return "optional" if result.optional else result.advice
     return result.mistake or result.problem.split(":")[0]
 
 
@@ -53,7 +53,7 @@ def _details(result: Result) -> Table:
         table.add_row("expected", Text(result.expected + (f", {_entry(at, 'expected')}" if at else "")))
     if result.came:
         largest = f"; largest difference {_shown(result.largest_difference)}" if at else ""
-        table.add_row("came", Text(result.came + (f", {_entry(at, 'came')}" if at else "") + largest))
+        table.add_row("got", Text(result.came + (f", {_entry(at, 'came')}" if at else "") + largest))
     if result.advice:
         table.add_row("likely" if result.mistake else "advice", Text(result.advice))
     return table
@@ -64,11 +64,11 @@ def _entry(difference: dict[str, object], side: str) -> str:
 
 
 def _shown(number: object) -> str:
-    """Five digits are enough to read, and the same on every machine."""
+    """Five digits: readable, and the same on every machine."""
     return f"{number:.5g}" if isinstance(number, float) else str(number)
 
 
 def _conclusion(report: Report) -> str:
-    asked = [result for result in report.results if not (result.status is Status.MISSING and result.optional)]
-    passed = sum(result.status is Status.PASS for result in asked)
-    return f"{report.file}: {passed} of {len(asked)} checks pass up to stage {report.stage}."
+    counted = [result for result in report.results if not (result.status is Status.MISSING and result.optional)]
+    passed = sum(result.status is Status.PASS for result in counted)
+    return f"{report.file}: {passed} of {len(counted)} checks pass up to stage {report.stage}."

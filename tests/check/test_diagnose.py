@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from attnlab.check.catalogue import CATALOGUE
-from attnlab.check.compare import same
+from attnlab.check.checks import CHECKS, CheckInputs
+from attnlab.check.compare_answers import same
 from attnlab.check.diagnose import attempt, copies, find_mistake
 from attnlab.check.results import Report, Status
-from attnlab.check.stages import CHECKS, Bench
 
 # (what the student's function says after its def line, the mistake it is)
 IN_PIECES = {
@@ -205,7 +205,7 @@ def test_the_catalogue_tells_its_mistakes_apart(name: str) -> None:
     for mistake in CATALOGUE[name]:
         named = set()
         for check in (check for check in CHECKS if check.function == name):
-            arguments = check.arguments(Bench())
+            arguments = check.arguments(CheckInputs())
             expected = check.expected(*copies(arguments))
             came = attempt(mistake.wrong, copies(arguments))
             if came.error is not None or not same(expected, came.answer):
