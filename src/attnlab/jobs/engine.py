@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import nn
@@ -44,6 +44,9 @@ from attnlab.training.scaling import standing
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState
 
+if TYPE_CHECKING:
+    from attnlab.report.page import Passage
+
 
 @dataclass
 class Parts:
@@ -59,6 +62,7 @@ class Parts:
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
     callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
     whole: nn.Module | None = None  # what `model` is a part of, if the rest need not be trained with
+    passages: Callable[[Path, dict[str, Any]], list[Passage]] | None = None  # of the run's page, from folder and record
 
     def sizes(self) -> dict[str, int]:
         """How many parameters there are in all, and how many learn."""
@@ -301,7 +305,8 @@ def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
         peak_memory=peak(prepared.config.machine.device),
     )
     run.set_status("finished", "stopped early" if state.stopped_early else "")
-    write_run_page(run.path)
+    passages = prepared.parts.passages
+    write_run_page(run.path, passages(run.path, read_record(run.path)) if passages else ())
 
 
 def _say_where(found: bool, state: TrainState, run: RunFolder) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from attnlab.experiments.compare import figures, words
 from attnlab.experiments.compare.results import Results
 from attnlab.experiments.compare.subjects import subject_of
-from attnlab.report.page import Figure, Passage, Table, draw, write_page
-from attnlab.report.provenance import again
+from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 
 
 def write_comparison_page(root: Path, results: Results) -> Path:
@@ -21,7 +20,9 @@ def write_comparison_page(root: Path, results: Results) -> Path:
         Passage("What it cost", tables=[subject.cost(results)]),
         _failures(results),
         Passage("Read with care", subject.cautions(results)),
-        again(results.record, results.config.model_dump(mode="json"), results.data, results.config.machine.threads),
+        reproduction_passage(
+            results.record, results.config.model_dump(mode="json"), results.data, results.config.machine.threads
+        ),
     ]
     path = root / "report.html"
     title = f"Comparison: {', '.join(row.label for row in results.rows)}"

@@ -8,8 +8,7 @@ from pathlib import Path
 from attnlab.experiments.sweep import figures, words
 from attnlab.experiments.sweep.results import Results, Tested
 from attnlab.experiments.sweep.space import Choices
-from attnlab.report.page import Figure, Passage, Table, draw, write_page
-from attnlab.report.provenance import again
+from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 
 
 def write_sweep_page(root: Path, results: Results, tested: Tested | None, importance: Mapping[str, float]) -> Path:
@@ -28,7 +27,9 @@ def write_sweep_page(root: Path, results: Results, tested: Tested | None, import
         Passage("What it cost", [words.counts(results)]),
         _reasons(results),
         Passage("Read with care", words.cautions(results)),
-        again(results.record, config.model_dump(mode="json"), results.example.get("data", {}), config.machine.threads),
+        reproduction_passage(
+            results.record, config.model_dump(mode="json"), results.example.get("data", {}), config.machine.threads
+        ),
     ]
     path = root / "report.html"
     title = f"Sweep of {config.sweep.job}: {', '.join(results.axes)}"
