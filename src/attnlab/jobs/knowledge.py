@@ -22,7 +22,7 @@ from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.questions import read_pairs
 from attnlab.data.world.world import world_of
 from attnlab.distributed.team import current
-from attnlab.evaluation.recall import recalled
+from attnlab.evaluation.recall import recall_accuracy
 from attnlab.jobs.engine import RunOptions
 from attnlab.jobs.registry import run_kind
 from attnlab.jobs.stages import ending_told, run_stage
@@ -126,7 +126,7 @@ def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
         }
     if config.data.corpus is None and config.pretrain.objective.name == "causal":
         model, vocabulary, _ = load_gpt(path / "pretrain")
-        results["told_accuracy"] = recalled(model, vocabulary, list(world_of(config.world).told("test")))
+        results["told_accuracy"] = recall_accuracy(model, vocabulary, list(world_of(config.world).told("test")))
     training = {
         name: sum(half["training"][name] for half in halves.values())
         for name in ("step", "tokens", "positions", "seconds")
