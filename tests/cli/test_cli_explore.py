@@ -74,11 +74,11 @@ def test_matrices_from_files_and_typed_agree(
         (["select", "--keys", "1 0"], "belong together"),
         (["select", "--example", "selektion"], "did you mean 'selection'?"),
         (["select", "--index", "4"], "out of range"),
-        (["select", "--norm", "0"], "not a length"),
-        (["argmax", "--keys", "1;2", "--values", "1;2"], "no query"),
+        (["select", "--norm", "0"], "must be a positive length"),
+        (["argmax", "--keys", "1;2", "--values", "1;2"], "the query is missing"),
         (["extract", "--a", "1 0"], "belong together"),
         (["average-some", "--rows", "one"], "not a list of whole numbers"),
-        (["reach", "--keys", "nowhere.csv"], "there is no file"),
+        (["reach", "--keys", "nowhere.csv"], "does not exist"),
     ],
 )
 def test_a_fault_is_one_sentence_and_exit_code_2(

@@ -68,13 +68,13 @@ def test_a_key_on_an_edge_shares_it() -> None:
     assert answer.weights[0] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0], abs=1e-6)
 
 
-def test_equal_keys_cannot_be_told_apart() -> None:
+def test_equal_keys_cannot_be_distinguished() -> None:
     answer = explore.select(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.eye(3), 0)
     assert not answer.reachable
     assert "k0 = k1" in answer.why
 
 
-def test_an_output_that_other_weights_give_is_found_and_said() -> None:
+def test_an_output_that_other_weights_give_is_found_and_explained() -> None:
     values = SQUARE.values[:, :2].copy()
     values[4] = (values[0] + values[1]) / 2
     answer = explore.select(SQUARE.keys, values, 4)

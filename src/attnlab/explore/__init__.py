@@ -1,13 +1,13 @@
-"""Attention by hand: choose a query, see the weights, and know what no query can do.
+"""Attention by hand: choose a query, see the weights, and learn what no query can do.
 
     from attnlab import explore
 
     example = explore.example("selection")
-    answer = explore.select(example.keys, example.values, index=0)
-    answer.error, answer.why
-    answer.draw("select.png")
+    result = explore.select(example.keys, example.values, index=0)
+    result.error, result.why
+    result.draw("select.png")
 
-Every exploration returns an `Exploration`: its numbers, a sentence why, `as_dict()` and `draw(path)`.
+Every function returns an `Exploration`: its numbers, an explanation (`why`), `as_dict()` and `draw(path)`.
 Indices count from 0. All arithmetic is in double precision.
 """
 

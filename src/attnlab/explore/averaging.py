@@ -1,4 +1,4 @@
-"""Average by attention: all values, or some of them and nothing of the rest."""
+"""Average by attention: all values, or some of them without the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.explore.reasons import listed
 
 
 def average(keys: Array, values: Array) -> QueryExploration:
-    """The mean of all values: q = 0 gives every key the same score, whatever the keys are."""
+    """The mean of all values: q = 0 gives every key the same score, for any keys."""
     check_pair(keys, values)
     return _average(keys, values, tuple(range(len(keys))), None, "Average all values")
 
@@ -28,7 +28,7 @@ def average_some(
     """
     check_pair(keys, values)
     if not chosen:
-        raise UserError("no values to average: name at least one, for example 0,1.")
+        raise UserError("no values to average: give at least one index, for example 0,1.")
     for index in chosen:
         check_index(index, len(keys), "value")
     chosen = tuple(sorted(set(chosen)))
@@ -36,14 +36,14 @@ def average_some(
 
 
 def _average(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None, title: str) -> QueryExploration:
-    found = best_query(keys, values, chosen, norm)
+    best = best_query(keys, values, chosen, norm)
     return QueryExploration(
         title=title,
-        why=found.why,
+        why=best.why,
         keys=keys,
         values=values,
-        queries=found.query[None],
+        queries=best.query[None],
         targets=values[list(chosen)].mean(axis=0)[None],
         wanted=(np.isin(np.arange(len(keys)), chosen) / len(chosen))[None],
-        reachable=found.reachable,
+        reachable=best.reachable,
     )

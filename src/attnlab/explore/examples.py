@@ -1,4 +1,4 @@
-"""Built-in keys and values: the matrices of the documents, and two that show what they leave out."""
+"""Built-in keys and values: the matrices of the documents, and two that show cases they leave out."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ExploreExample:
 
 
 def _example(source: str, keys: object, values: object, query: object = None) -> ExploreExample:
-    given = None if query is None else np.array(query, dtype=np.float64)
-    return ExploreExample(source, np.array(keys, dtype=np.float64), np.array(values, dtype=np.float64), given)
+    array = None if query is None else np.array(query, dtype=np.float64)
+    return ExploreExample(source, np.array(keys, dtype=np.float64), np.array(values, dtype=np.float64), array)
 
 
 EXAMPLES = {
@@ -46,7 +46,7 @@ EXAMPLES = {
         [[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0], [0, 0, 1]],
     ),
     "unequal": _example(
-        "a long key beside a short one: the short key itself is the wrong query for it",
+        "a long key and a short one: the short key itself is the wrong query for it",
         [[1, 0], [2, 1], [-1, 1]],
         [[1, 0], [0, 1], [-1, -1]],
     ),

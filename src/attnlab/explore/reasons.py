@@ -1,4 +1,4 @@
-"""Why a query works or why none can, in words."""
+"""Explanations in words: why a query works, or why no query can."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def why_reached(chosen: tuple[int, ...], lead: float, stray: float) -> str:
     scored = "it" if len(chosen) == 1 else "them equally and"
     return (
         f"{listed(chosen)} {what} of the hull of the keys: this query scores {scored} {lead:.1f} above every "
-        f"other key, which leaves the others {stray:.0e} of the weight; a longer query leaves less, none "
-        "exactly nothing."
+        f"other key, which leaves the others {stray:.0e} of the weight; a longer query leaves less, but never "
+        "exactly zero."
     )
 
 
 def why_short(chosen: tuple[int, ...], norm: float, lead: float, stray: float, error: float) -> str:
-    """The query may not be long enough; `stray` is the weight the likeliest one leaves to the others."""
+    """The length limit is too short; `stray` is the weight that the likeliest query leaves to the others."""
     return (
         f"With ‖q‖ ≤ {norm:g} the scores of {listed(chosen)} can lead by at most {lead:.3g}; the likeliest "
         f"query leaves {stray:.2g} of the weight to the others, and {error:.2g} is the smallest error "
@@ -56,11 +56,11 @@ def why_not(keys: Array, chosen: tuple[int, ...], closest: Array, error: float, 
     """The wanted weights are out of reach: `query_search` are the nearest in the limit of long queries."""
     got = ", ".join(f"{weight:.3g}" for weight in np.where(closest < 1e-12, 0.0, closest))
     if error < 1e-9:
-        ending = "These values allow the same output with other weights, which is what this query does."
+        ending = "With these values other weights give the same output, and this query uses them."
     else:
         among = "all queries" if norm is None else f"queries with ‖q‖ ≤ {norm:g}"
         ending = f"The smallest error found over {among} is {error:.2g}."
     return (
-        f"No query can give these weights: {obstruction(keys, chosen)} The closest, in the sense of "
-        f"Kullback and Leibler, are ({got}). {ending}"
+        f"No query can give these weights: {obstruction(keys, chosen)} The closest in Kullback-Leibler "
+        f"divergence are ({got}). {ending}"
     )
