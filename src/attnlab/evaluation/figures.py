@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from attnlab.report.figures import COLOURS, STYLE
 from attnlab.stats.intervals import Proportion
@@ -30,13 +30,14 @@ def reliability(groups: Sequence[Mapping[str, Any]]) -> Any:
         upper.errorbar(xs, ys, errors, fmt="o", color=COLOURS[0], capsize=4, label="answers, by confidence")
         upper.set(title="Reliability of the confidence", ylabel="accuracy", ylim=(-0.03, 1.03), xlim=(0, 1))
         upper.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        upper.legend(loc="upper left")
+        upper.legend(loc="best")
         for group in groups:
             middle, count = (group["low"] + group["high"]) / 2, group["count"]
             lower.bar(middle, count, width=0.09, color=COLOURS[0], alpha=0.6)
             lower.annotate(
                 str(count), (middle, count), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8
             )
+        lower.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
         lower.set(xlabel="confidence", ylabel="answers", ylim=(0, max(group["count"] for group in groups) * 1.25))
         return figure
 
@@ -65,7 +66,7 @@ def coverage(curve: Mapping[str, Sequence[float]], baseline: float | None) -> An
 def known_and_unseen(known: Sequence[float], unseen: Mapping[str, Sequence[float]]) -> Any:
     """Confidence for known people and, by kind, for unseen names."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 3.4))
+        figure, axes = plt.subplots(figsize=(6.4, 4.0))
         edges = [n / 20 for n in range(21)]
         groups = {"known people": known} | {f"unseen, {kind}": confidence for kind, confidence in unseen.items()}
         for (name, values), colour in zip(groups.items(), COLOURS, strict=False):
@@ -88,5 +89,5 @@ def known_and_unseen(known: Sequence[float], unseen: Mapping[str, Sequence[float
             xlim=(0, 1),
         )
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axes.legend(fontsize=8)
+        figure.legend(fontsize=8, loc="outside lower center")
         return figure

@@ -98,7 +98,7 @@ def reach(keys: Array, size: int | None = None, chosen: tuple[int, ...] | None =
             )
         candidates = [rows for k in range(1, largest + 1) for rows in combinations(range(count), k)]
     sets = tuple(decide(keys, rows) for rows in candidates)
-    return Reach(title="What these keys allow", why=_why(keys, sets), keys=keys, sets=sets)
+    return Reach(title="Keys that can be selected or averaged", why=_why(keys, sets), keys=keys, sets=sets)
 
 
 def decide(keys: Array, chosen: tuple[int, ...]) -> KeySet:

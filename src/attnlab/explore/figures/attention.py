@@ -112,6 +112,7 @@ def scatter_keys(panel: Axes, keys: Array, query: Array, weights: Array, wanted:
         above = 6 + np.sqrt(size) / 2  # sizes are areas in square points
         panel.annotate(f"k{index}", point, (0, above), textcoords="offset points", fontsize=9, color=INK, ha="center")
     panel.margins(0.18)
+    panel.locator_params(axis="x", nbins=6)
     caption(
         panel,
         "Keys along the query" if length > 0 else "Keys",
