@@ -1,4 +1,4 @@
-"""`attnlab check` from outside: exit codes, output, and files that try to take the lab down with them."""
+"""`attnlab check` from outside: exit codes, output, and files that crash their process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_right_file_exits_with_0_and_a_table(tmp_path: Path, student: Student)
     assert "demo" not in done.stdout
 
 
-def test_a_wrong_file_exits_with_1_and_says_what_to_do(tmp_path: Path, student: Student) -> None:
+def test_a_wrong_file_exits_with_1_and_advice(tmp_path: Path, student: Student) -> None:
     wrong = student(attn_softmax="def attn_softmax(A):\n    return A.softmax(-2)\n")
     (tmp_path / "mine.py").write_text(wrong)
     done = attnlab_check(tmp_path / "mine.py", "--stage", "plain")
@@ -98,7 +98,7 @@ def test_an_endless_function_is_stopped_at_its_line(tmp_path: Path, student: Stu
 
 
 @pytest.mark.slow
-def test_functions_that_kill_the_process_cost_only_themselves(tmp_path: Path, student: Student) -> None:
+def test_functions_that_kill_the_process_fail_only_themselves(tmp_path: Path, student: Student) -> None:
     text = student(
         pairwise_similarities="import ctypes\ndef pairwise_similarities(Q, K):\n    ctypes.string_at(0)\n",
         split_heads="import os\ndef split_heads(Q, n_heads):\n    os._exit(0)\n",

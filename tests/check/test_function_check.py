@@ -1,4 +1,4 @@
-"""What else a function must keep: precision, gradients, its inputs, any size. And what is only remarked."""
+"""What a function must also satisfy: precision, gradients, unchanged inputs, any size; and what only gets a remark."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from attnlab.check.results import Report, Result, Status
+from attnlab.check.results import CheckReport, CheckResult, Status
 
-Checked = Callable[..., Report]
+Checked = Callable[..., CheckReport]
 
 
-def first_failure(report: Report, function: str) -> Result:
+def first_failure(report: CheckReport, function: str) -> CheckResult:
     return next(r for r in report.results if r.function == function and r.status is not Status.PASS)
 
 
@@ -56,7 +56,7 @@ def test_a_failure_shows_what_was_expected_and_what_it_got(checked: Checked) -> 
     assert "4.899 times too large" in result.advice
 
 
-def test_right_numbers_in_the_wrong_places_are_recognised(checked: Checked) -> None:
+def test_right_numbers_in_the_wrong_positions_are_recognised(checked: Checked) -> None:
     report = checked(merge_heads="def merge_heads(y):\n    return y.transpose(1, 2).flatten(-2).flip(-1)\n")
     assert "right but in the wrong positions" in first_failure(report, "merge_heads").advice
 

@@ -1,4 +1,4 @@
-"""Files as they come out of notebooks: read as Python, with every line number kept."""
+"""Files exported from notebooks: read as Python, with every line number kept."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
         read_student_file(tmp_path / "a.py")
 
 
-def test_loops_over_data_and_second_definitions_are_remarked_on(tmp_path: Path) -> None:
+def test_loops_over_data_and_second_definitions_get_a_remark(tmp_path: Path) -> None:
     text = (
         "def attn_softmax(A):\n    return [row for row in A]\n"
         "def compute_outputs(A, V):\n    for x in (A, V):\n        pass\n"

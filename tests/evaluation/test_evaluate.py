@@ -144,7 +144,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_folder_that_holds_something_is_left_alone(own, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_empty_is_left_alone(own, tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("x")
     with pytest.raises(UserError, match="is not empty"):
         evaluate_run(own.asked, EvaluationOptions(out=tmp_path))

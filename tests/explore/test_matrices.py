@@ -43,7 +43,7 @@ def test_typed_rows(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("m.csv", "1,2\n3,x\n", r"m\.csv, line 2: 'x' is not a number"),
         ("m.csv", "a,b\n1,2\n", r"m\.csv, line 1: 'a' is not a number"),
@@ -59,10 +59,10 @@ def test_typed_rows(typed: str) -> None:
         ("m.npy", "not numpy", "plain array of numbers"),
     ],
 )
-def test_the_error_about_a_bad_file_names_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_the_error_about_a_bad_file_names_its_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         read_matrix(str(path), "--keys")
     assert "\n" not in str(caught.value)
 

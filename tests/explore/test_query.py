@@ -94,7 +94,7 @@ def test_longer_queries_bring_the_error_down_without_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda k, v: explore.select(k, v[:3]), "K has 4 rows and V has 3"),
         (lambda k, v: explore.select(k, v, 4), "out of range"),
@@ -112,7 +112,7 @@ def test_longer_queries_bring_the_error_down_without_limit() -> None:
         (lambda k, v: explore.reach(np.eye(30), size=6), "take too long"),
     ],
 )
-def test_bad_input_is_one_sentence(call: object, said: str) -> None:
-    with pytest.raises(UserError, match=said) as caught:
+def test_bad_input_is_one_sentence(call: object, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
         call(SELECTION.keys, SELECTION.values)  # type: ignore[operator]
     assert "\n" not in str(caught.value)

@@ -12,7 +12,7 @@ from torch import Tensor
 from attnlab.attention import pieces
 from attnlab.check.catalogue import Function
 from attnlab.check.reference import torch_attention
-from attnlab.check.results import ExerciseStage, Result
+from attnlab.check.results import CheckResult, ExerciseStage
 
 
 @dataclass
@@ -65,9 +65,9 @@ class Check:
     def argument_names(self) -> list[str]:
         return [name.split("=")[0] for name in self.signature.split(", ")]
 
-    def empty_result(self) -> Result:
+    def empty_result(self) -> CheckResult:
         """A result to fill in."""
-        return Result(self.function, self.stage, self.case, optional=self.optional)
+        return CheckResult(self.function, self.stage, self.case, optional=self.optional)
 
 
 SIGNATURES = {

@@ -4,7 +4,7 @@
     {"event": "loading", "line": 12, "seconds": 10.0}    about to run this top-level statement
     {"event": "remark", "text": ..., "line": 3}
     {"event": "checking", "id": ..., "seconds": 10.0, ...}  about to run this check
-    {"event": "result", "id": ..., ...}         a Result
+    {"event": "result", "id": ..., ...}         a CheckResult
     {"event": "done"}
 
 If this process dies, the last line shows the parent what it was doing.
@@ -29,7 +29,7 @@ from attnlab.check.catalogue import Function
 from attnlab.check.checks import CHECKS, Check
 from attnlab.check.function_check import FunctionCheck, line_in
 from attnlab.check.load_module import load_module
-from attnlab.check.results import CheckRequest, Remark, Result, Status
+from attnlab.check.results import CheckRequest, CheckResult, Remark, Status
 from attnlab.check.time_limit import TimeLimitExceeded, limited
 
 Emit = Callable[[dict[str, Any]], None]
@@ -65,7 +65,7 @@ def run_checks(request: CheckRequest, emit: Emit) -> None:
     emit({"event": "done"})
 
 
-def _run_check(check: Check, module: ModuleType, request: CheckRequest, mask_is_right: bool) -> Result:
+def _run_check(check: Check, module: ModuleType, request: CheckRequest, mask_is_right: bool) -> CheckResult:
     function = getattr(module, check.function, None)
     if not callable(function):
         return _missing_result(check, module)
@@ -82,7 +82,7 @@ def _run_check(check: Check, module: ModuleType, request: CheckRequest, mask_is_
         return result
 
 
-def _missing_result(check: Check, module: ModuleType) -> Result:
+def _missing_result(check: Check, module: ModuleType) -> CheckResult:
     result = check.empty_result()
     result.status = Status.MISSING
     result.problem = "the file has no function with this name"

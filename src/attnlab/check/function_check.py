@@ -22,7 +22,7 @@ from attnlab.check.checks import Check, CheckInputs
 from attnlab.check.compare_answers import MINUS_INFINITY, as_tensors, describe, difference, guess_cause, same_shapes
 from attnlab.check.diagnose import Arguments, Outcome, attempt, copies, find_mistake
 from attnlab.check.error_hints import error_hint, error_summary
-from attnlab.check.results import Result, Status
+from attnlab.check.results import CheckResult, Status
 from attnlab.check.time_limit import limited
 
 
@@ -39,13 +39,13 @@ class FunctionCheck:
     def __post_init__(self) -> None:
         self.call = limited(self.function, self.time_limit)
 
-    def run(self) -> Result:
+    def run(self) -> CheckResult:
         result = self.check.empty_result()
         result.line = self._definition_line()
         if self.check.function == "init_qkv_proj":
             self._check_projections(result)
             return result
-        steps: tuple[Callable[[Result], None], ...] = (
+        steps: tuple[Callable[[CheckResult], None], ...] = (
             self._check_signature,
             self._check_numbers,
             self._check_other_sizes,
@@ -62,7 +62,7 @@ class FunctionCheck:
     def _inputs(self, **sizes: Any) -> CheckInputs:
         return CheckInputs(make_mask=self.make_mask, **sizes)
 
-    def _check_signature(self, result: Result) -> None:
+    def _check_signature(self, result: CheckResult) -> None:
         arguments = self.check.arguments(self._inputs())
         try:
             inspect.signature(self.function).bind(*arguments)
@@ -72,7 +72,7 @@ class FunctionCheck:
         except ValueError:  # a builtin without a readable signature: the call itself will show
             return
 
-    def _check_numbers(self, result: Result, sizes: dict[str, Any] | None = None) -> None:
+    def _check_numbers(self, result: CheckResult, sizes: dict[str, Any] | None = None) -> None:
         arguments = self.check.arguments(self._inputs(**(sizes or {})))
         expected = self.check.expected(*copies(arguments))
         given = copies(arguments)
@@ -96,7 +96,7 @@ class FunctionCheck:
         else:
             self._check_side_effects(result, arguments, given, outcome.answer)
 
-    def _explain(self, result: Result, arguments: Arguments, expected: Any, outcome: Outcome) -> None:
+    def _explain(self, result: CheckResult, arguments: Arguments, expected: Any, outcome: Outcome) -> None:
         if mistake := find_mistake(self.check.function, self.call, arguments, outcome):
             result.mistake, result.advice = mistake.key, mistake.advice
         elif outcome.error is not None:
@@ -104,7 +104,7 @@ class FunctionCheck:
         else:
             result.advice = guess_cause(expected, outcome.answer)
 
-    def _check_side_effects(self, result: Result, before: Arguments, after: Arguments, answer: Any) -> None:
+    def _check_side_effects(self, result: CheckResult, before: Arguments, after: Arguments, answer: Any) -> None:
         for name, old, new in zip(self.check.argument_names, before, after, strict=False):
             if isinstance(old, Tensor) and not torch.equal(old, new):
                 if self.check.function == "self_attention":
@@ -115,14 +115,14 @@ class FunctionCheck:
         if self.check.function == "apply_causal_mask" and not any(t.isinf().any() for t in as_tensors(answer) or ()):
             _remark(result, "a large negative number replaces −∞: equal here, but not for scores as large")
 
-    def _check_other_sizes(self, result: Result) -> None:
+    def _check_other_sizes(self, result: CheckResult) -> None:
         self._check_numbers(result, {"batch": 2, "tokens": 7, "width": 15, "heads": 3})
         if result.status is Status.FAIL:
             result.problem = "right at first, but wrong with 7 tokens, width 15 and 3 heads: " + result.problem
             if result.mistake is None:
                 result.advice = "is a size written into the code as a number?"
 
-    def _check_precision(self, result: Result) -> None:
+    def _check_precision(self, result: CheckResult) -> None:
         arguments = self.check.arguments(self._inputs(dtype=torch.float64))
         if not any(isinstance(a, Tensor) and a.is_floating_point() for a in arguments):
             return
@@ -137,7 +137,7 @@ class FunctionCheck:
                 _fail(result, f"float64 inputs give {str(tensor.dtype).removeprefix('torch.')} outputs")
                 result.advice = "keep the input's dtype: no .float(), and new tensors with dtype=A.dtype."
 
-    def _check_gradients(self, result: Result) -> None:
+    def _check_gradients(self, result: CheckResult) -> None:
         """∂/∂x Σ w · f(x), for fixed random w, against the same of the reference."""
         arguments = self.check.arguments(self._inputs(dtype=torch.float64))
         names = [
@@ -175,14 +175,14 @@ class FunctionCheck:
             return (None,) * len(leaves)
         return torch.autograd.grad(loss, leaves, allow_unused=True)
 
-    def _check_overflow(self, result: Result) -> None:
+    def _check_overflow(self, result: CheckResult) -> None:
         """exp(89) is too large for float32: a softmax by hand must subtract the row's maximum first."""
         if self.check.function == "attn_softmax":
             outcome = attempt(self.call, (200 * self._inputs().scores(),))
             if any(t.isnan().any() for t in as_tensors(outcome.answer) or ()):
                 _remark(result, "large scores overflow to NaN: subtract each row's maximum before exp")
 
-    def _check_projections(self, result: Result) -> None:
+    def _check_projections(self, result: CheckResult) -> None:
         n_embd = self._inputs().width
         outcome = attempt(self.call, (n_embd,))
         result.expected = f"three modules that map {n_embd} features to {n_embd}"
@@ -193,7 +193,7 @@ class FunctionCheck:
             _fail(result, problem_and_advice[0])
             result.came, result.advice = describe(outcome.answer), problem_and_advice[1]
 
-    def _fail_with(self, result: Result, error: BaseException) -> None:
+    def _fail_with(self, result: CheckResult, error: BaseException) -> None:
         _fail(result, error_summary(error))
         result.line = line_in(self.filename, error) or result.line
 
@@ -208,11 +208,11 @@ def line_in(filename: str, error: BaseException) -> int | None:
     return frames[-1].lineno if frames else None
 
 
-def _fail(result: Result, problem: str) -> None:
+def _fail(result: CheckResult, problem: str) -> None:
     result.status, result.problem = Status.FAIL, problem
 
 
-def _remark(result: Result, text: str) -> None:
+def _remark(result: CheckResult, text: str) -> None:
     if text not in result.remarks:
         result.remarks.append(text)
 

@@ -26,7 +26,7 @@ class Status(enum.StrEnum):
 
 
 @dataclass
-class Result:
+class CheckResult:
     """One check of one function."""
 
     function: str
@@ -61,7 +61,7 @@ class Result:
         return self.status is Status.FAIL or (self.status is Status.MISSING and not self.optional)
 
     @classmethod
-    def from_event(cls, event: dict[str, Any]) -> Result:
+    def from_event(cls, event: dict[str, Any]) -> CheckResult:
         """The result in an event of the child process."""
         values = {f.name: event[f.name] for f in fields(cls)}
         return cls(**{**values, "stage": ExerciseStage(event["stage"]), "status": Status(event["status"])})
@@ -95,10 +95,10 @@ class Remark:
 
 
 @dataclass
-class Report:
+class CheckReport:
     file: str
     stage: ExerciseStage
-    results: list[Result]
+    results: list[CheckResult]
     remarks: list[Remark]
 
     @property
@@ -109,7 +109,7 @@ class Report:
         return {"passed": self.passed, **asdict(self)}
 
 
-def point_to_causes(report: Report) -> Report:
+def point_to_causes(report: CheckReport) -> CheckReport:
     """A wrong piece makes self_attention wrong too: point the reader to the piece."""
     failures = [result for result in report.results if result.status is Status.FAIL]
     for whole in failures:

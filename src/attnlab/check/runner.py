@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from attnlab.base.errors import RunFailed
-from attnlab.check.results import CheckRequest, ExerciseStage, Remark, Report, Result, Status, point_to_causes
+from attnlab.check.results import CheckReport, CheckRequest, CheckResult, ExerciseStage, Remark, Status, point_to_causes
 from attnlab.check.student_file import StudentFile, read_student_file, remarks_on_text
 
 START_SECONDS = 120.0  # importing torch from a cold disk
@@ -35,7 +35,7 @@ class ChildDied(Exception):
     """The child ended before it was done; the message describes how."""
 
 
-def check_file(path: Path, stage: ExerciseStage = ExerciseStage.HEADS, time_limit: float = 10.0) -> Report:
+def check_file(path: Path, stage: ExerciseStage = ExerciseStage.HEADS, time_limit: float = 10.0) -> CheckReport:
     """Check a student's file up to a stage. Raises UserError when it cannot be read or is not Python."""
     file = read_student_file(path)
     progress = CheckProgress(CheckRequest(str(path), file.text, stage, time_limit))
@@ -54,7 +54,7 @@ class CheckProgress:
 
     def __init__(self, request: CheckRequest) -> None:
         self.request = request
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, CheckResult] = {}
         self.remarks: dict[Remark, None] = {}  # in order and without repeats: every child reports them again
         self.current: Event = {"event": "starting"}
 
@@ -65,7 +65,7 @@ class CheckProgress:
             case "remark":
                 self.remarks[Remark(event["text"], event["line"])] = None
             case "result":
-                self._keep(event["id"], Result.from_event(event))
+                self._keep(event["id"], CheckResult.from_event(event))
 
     def skip_last(self, death: str) -> None:
         """Record what the last child was doing when it died, so that the next one skips it."""
@@ -74,23 +74,23 @@ class CheckProgress:
             self.request.skip_lines.append(event["line"])
             self.remarks[Remark(f"this statement was skipped ({death})", event["line"])] = None
         elif event["event"] == "checking" and event["id"] not in self.results:
-            result = Result.from_event(event)
+            result = CheckResult.from_event(event)
             result.status, result.problem = Status.FAIL, death
             result.advice = "a function must return its answer and not end the process."
             self._keep(event["id"], result)
         else:
             raise RunFailed(f"the checking process could not be started or kept running: {death}.")
 
-    def _keep(self, identity: str, result: Result) -> None:
+    def _keep(self, identity: str, result: CheckResult) -> None:
         self.results[identity] = result
         self.request.known[identity] = str(result.status)
 
-    def report(self, file: StudentFile) -> Report:
+    def report(self, file: StudentFile) -> CheckReport:
         names = {result.function for result in self.results.values()}
         remarks = [*remarks_on_text(file, names), *self.remarks]
         results = [replace(result, where=file.where(result.line)) for result in self.results.values()]
         located = [replace(remark, where=file.where(remark.line)) for remark in remarks]
-        return point_to_causes(Report(str(file.path), self.request.stage, results, located))
+        return point_to_causes(CheckReport(str(file.path), self.request.stage, results, located))
 
 
 def _events(request: CheckRequest) -> Iterator[Event]:

@@ -9,12 +9,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from attnlab.check.results import Report, Result, Status
+from attnlab.check.results import CheckReport, CheckResult, Status
 
 COLOURS = {Status.PASS: "green", Status.FAIL: "bold red", Status.MISSING: "yellow"}
 
 
-def render(report: Report) -> Iterator[RenderableType]:
+def render(report: CheckReport) -> Iterator[RenderableType]:
     yield _overview(report)
     for result in report.results:
         if result.status is Status.FAIL:
@@ -28,7 +28,7 @@ def render(report: Report) -> Iterator[RenderableType]:
     yield Text(f"\n{_conclusion(report)}", style="green" if report.passed else "bold red")
 
 
-def _overview(report: Report) -> Table:
+def _overview(report: CheckReport) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in ("stage", "function", "result", ""):
         table.add_column(column)
@@ -38,13 +38,13 @@ def _overview(report: Report) -> Table:
     return table
 
 
-def _summary(result: Result) -> str:
+def _summary(result: CheckResult) -> str:
     if result.status is Status.MISSING:
         return "optional" if result.optional else result.advice
     return result.mistake or result.problem.split(":")[0]
 
 
-def _details(result: Result) -> Table:
+def _details(result: CheckResult) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -68,7 +68,7 @@ def _shown(number: object) -> str:
     return f"{number:.5g}" if isinstance(number, float) else str(number)
 
 
-def _conclusion(report: Report) -> str:
+def _conclusion(report: CheckReport) -> str:
     counted = [result for result in report.results if not (result.status is Status.MISSING and result.optional)]
     passed = sum(result.status is Status.PASS for result in counted)
     return f"{report.file}: {passed} of {len(counted)} checks pass up to stage {report.stage}."

@@ -113,18 +113,18 @@ def length_for(keys: Array, index: int, direction: Array, level: float) -> float
     return float(brentq(excess, 0.0, enough * (1 + 1e-9), xtol=1e-12))
 
 
-def _why(keys: Array, index: int, own: float, best: float, reachable: bool) -> str:
+def _why(keys: Array, index: int, own_margin: float, best_margin: float, reachable: bool) -> str:
     if not reachable:
         return f"No query length copies v{index}: {obstruction(keys, (index,))}"
     if len(keys) == 1:
         return "There is only one key, and it has all the weight at any length."
     bound = (
-        f"Along the widest direction k{index} leads by {best:.3g} per unit of ‖q‖, so at most "
-        f"{len(keys) - 1}·exp(−{best:.3g}‖q‖) of the weight goes elsewhere."
+        f"Along the widest direction k{index} leads by {best_margin:.3g} per unit of ‖q‖, so at most "
+        f"{len(keys) - 1}·exp(−{best_margin:.3g}‖q‖) of the weight goes elsewhere."
     )
-    if own > 0:
-        longer = f"the query must be {best / own:.3g} times as long"
-        return f"{bound} Along the key itself it leads by {own:.3g}: {longer}."
+    if own_margin > 0:
+        longer = f"the query must be {best_margin / own_margin:.3g} times as long"
+        return f"{bound} Along the key itself it leads by {own_margin:.3g}: {longer}."
     return f"{bound} Along the key itself another key scores higher: q = S·k{index} copies a wrong value."
 
 

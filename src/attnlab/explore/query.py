@@ -46,8 +46,8 @@ def best_query(keys: Array, values: Array, chosen: tuple[int, ...], norm: float 
     if reachable and (norm is None or length <= norm):
         return QueryResult(far, True, face.margin, why_reached(chosen, face.margin * length, stray(keys, chosen, far)))
     target = values[list(chosen)].mean(axis=0)
-    wanted = np.isin(np.arange(len(keys)), chosen) / len(chosen)
-    fitted = far if norm is None else likeliest_query(keys, wanted, norm)
+    target_weights = np.isin(np.arange(len(keys)), chosen) / len(chosen)
+    fitted = far if norm is None else likeliest_query(keys, target_weights, norm)
     query = least_error_query(keys, values, target, [far, fitted, np.zeros(keys.shape[1])], norm)
     error = largest_difference(attend(query, keys, values), target)
     if reachable and norm is not None:
@@ -68,8 +68,8 @@ def limit_query(keys: Array, chosen: tuple[int, ...], face: Face) -> Array:
     others = len(keys) - len(members)
     on_face = np.zeros(keys.shape[1])
     if len(members) > len(chosen):
-        wanted = np.isin(members, chosen) / len(chosen)
-        on_face = likeliest_query(keys[members], wanted)
+        target_weights = np.isin(members, chosen) / len(chosen)
+        on_face = likeliest_query(keys[members], target_weights)
     if others == 0:
         return on_face
     # the part on the face changes scores too: the normal must outweigh it

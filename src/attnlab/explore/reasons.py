@@ -53,7 +53,7 @@ def why_short(chosen: tuple[int, ...], norm: float, lead: float, stray: float, e
 
 
 def why_not(keys: Array, chosen: tuple[int, ...], closest: Array, error: float, norm: float | None) -> str:
-    """The wanted weights are out of reach: `query_search` are the nearest in the limit of long queries."""
+    """The wanted weights are out of reach: `closest` are the nearest in the limit of long queries."""
     got = ", ".join(f"{weight:.3g}" for weight in np.where(closest < 1e-12, 0.0, closest))
     if error < 1e-9:
         ending = "With these values other weights give the same output, and this query uses them."
