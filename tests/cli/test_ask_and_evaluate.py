@@ -48,6 +48,12 @@ def test_evaluate_prints_accuracy_baseline_and_where_the_report_is(asked: Path, 
     assert (tmp_path / "out" / "report.html").is_file()
 
 
+def test_evaluate_accepts_the_older_name_of_unseen_names(asked: Path, attnlab: Run, tmp_path: Path) -> None:
+    done = attnlab("evaluate", asked, "--out", tmp_path / "out", "--strangers", 0)
+    assert done.returncode == 0, done.stderr
+    assert "unseen names" not in done.stdout
+
+
 def test_mistakes_are_one_sentence_and_exit_2(asked: Path, attnlab: Run, tmp_path: Path) -> None:
     for words, sentence in (
         (["evaluate", asked, "--abstain-below", 1.5], "--abstain-below must be between 0 and 1, got 1.5."),
