@@ -29,7 +29,7 @@ K, V = example.keys, example.values
 print(f"K =\n{K}\nV =\n{V}")
 
 
-def show(answer: explore.Answer, figure: str) -> None:
+def show(answer: explore.QueryExploration, figure: str) -> None:
     """The numbers, the reason and a picture; whether it counts."""
     print(answer.title)
     for name, value in answer.summary():

@@ -89,7 +89,7 @@ fact("three.query_as_key", lambda: error(10 * MEAN_KEY, V[:3].mean(axis=0), with
 fact("three.best_for_their_query", lambda: explore.replace_key(K, V, 10 * MEAN_KEY, 2, (0, 1, 2)).error)
 
 
-def unit_key(query: Array) -> explore.Answer:
+def unit_key(query: Array) -> explore.QueryExploration:
     return explore.replace_key(K, V, query, 2, (2,), unit=True)
 
 

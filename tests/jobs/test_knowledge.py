@@ -13,7 +13,7 @@ from attnlab.config import check
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
-from attnlab.evaluation.recall import recalled
+from attnlab.evaluation.recall import recall_accuracy
 from attnlab.jobs import knowledge as chain
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.knowledge import KnowledgeJob, fine_tuning, pretraining
@@ -127,6 +127,6 @@ def test_a_place_is_known_in_the_text_when_every_token_of_it_is_predicted() -> N
             return logits
 
     model = Reader(preset("vanilla", len(vocabulary), layers=1, heads=1, width=8, context=64))
-    assert recalled(model, vocabulary, told) == 0.0
+    assert recall_accuracy(model, vocabulary, told) == 0.0
     model.known = tuple(text for text, _ in told[::2])
-    assert recalled(model, vocabulary, told) == pytest.approx(len(told[::2]) / len(told))
+    assert recall_accuracy(model, vocabulary, told) == pytest.approx(len(told[::2]) / len(told))

@@ -302,7 +302,8 @@ def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
         peak_memory=peak(prepared.config.machine.device),
     )
     run.set_status("finished", "stopped early" if state.stopped_early else "")
-    write_run_page(run.path)
+    passages = prepared.parts.passages
+    write_run_page(run.path, passages(run.path, read_record(run.path)) if passages else ())
 
 
 def _say_where(found: bool, state: TrainState, run: RunFolder) -> None:

@@ -22,7 +22,7 @@ from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.questions import read_pairs
 from attnlab.data.world.world import world_of
 from attnlab.distributed.team import current
-from attnlab.evaluation.recall import recalled
+from attnlab.evaluation.recall import recall_accuracy
 from attnlab.jobs.engine import stored_scores
 from attnlab.jobs.job import RunOptions, TrainedModel
 from attnlab.jobs.pretrain import PretrainJob
@@ -142,7 +142,9 @@ def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
         }
     if config.data.corpus is None and config.pretrain.objective.name == "causal":
         reader = load_gpt(path / "pretrain")
-        results["told_accuracy"] = recalled(reader.model, reader.vocabulary, list(world_of(config.world).told("test")))
+        results["told_accuracy"] = recall_accuracy(
+            reader.model, reader.vocabulary, list(world_of(config.world).told("test"))
+        )
     training = {
         name: sum(half["training"][name] for half in halves.values())
         for name in ("step", "tokens", "positions", "seconds")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,9 @@ from attnlab.training.callbacks import Callback, JointProgress
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import Classification, Objective
 from attnlab.training.snapshot import TrainState
+
+if TYPE_CHECKING:
+    from attnlab.report.page import Passage
 
 FEW = 0.2  # of the weights: below, a collapse is rather too slow than too fast a start
 
@@ -127,6 +130,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             finish=finish,
             callbacks=callbacks,
             whole=loaded.model if config.tuning.method == "head" else None,
+            passages=page_passages,
         )
 
     def _evaluation(
@@ -201,6 +205,13 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             raise UserError(f"{run}: {data.name} has no test split.")
         scores = trained.score(data.splits["test"])
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
+
+
+def page_passages(run: Path, record: dict[str, Any]) -> list[Passage]:
+    """What the page of a classification run shows in addition."""
+    from attnlab.jobs.classify.page import passages  # loads matplotlib
+
+    return passages(run, record)
 
 
 def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:

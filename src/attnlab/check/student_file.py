@@ -1,7 +1,7 @@
-"""Read a person's file: a Python file, a notebook downloaded as one, or the notebook itself.
+"""Read a student's file: a Python file, a notebook downloaded as one, or the notebook itself.
 
-A notebook's lines that are for IPython only (`!pip install ...`, `%matplotlib inline`) are replaced in place
-and its code cells are joined, so that every line number still leads back to what the person wrote.
+Lines that only IPython understands (`!pip install ...`, `%matplotlib inline`) are replaced in place and code
+cells are joined, so that every line number still leads back to what the student wrote.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from attnlab.check.results import Remark
 
 # `!ls`, `%time f()`, `files = !ls`, `torch.tril?`
 MAGIC = re.compile(r"^(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<command>[!%].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$")
-# Cell magics whose body is still Python; under any other (`%%bash`, `%%html`) the whole cell is not.
+# Cell magics whose body is Python; under any other (`%%bash`, `%%html`) the whole cell is not.
 PYTHON_CELLS = {"time", "timeit", "capture", "prun"}
 
 
 @dataclass(frozen=True)
-class Source:
+class StudentFile:
     path: Path
     text: str
     cells: tuple[int, ...] = ()
     """For a notebook: the line of `text` on which each code cell starts."""
 
     def where(self, line: int | None) -> str:
-        """A place a person can go to: `mine.py:12` or `mine.ipynb, code cell 3, line 2`."""
+        """The location of a line: `mine.py:12` or `mine.ipynb, code cell 3, line 2`."""
         if line is None:
             return self.path.name
         if not self.cells:
@@ -40,17 +40,17 @@ class Source:
         return f"{self.path.name}, code cell {cell}, line {line - self.cells[cell - 1] + 1}"
 
 
-def read_source(path: Path) -> Source:
-    """The file as Python text that compiles, or a UserError that says on which line it does not."""
+def read_student_file(path: Path) -> StudentFile:
+    """The file as Python text that compiles, or a UserError that names the line where it does not."""
     raw = _read_text(path)
-    source = _read_notebook(path, raw) if path.suffix == ".ipynb" else Source(path, raw)
-    error = _syntax_error(source.text)
+    file = _read_notebook(path, raw) if path.suffix == ".ipynb" else StudentFile(path, raw)
+    error = _syntax_error(file.text)
     if error:  # only then look for magics: `% b)` can also be the second line of a Python expression
-        source = Source(path, blank_magics(source.text), source.cells)
-        error = _syntax_error(source.text)
+        file = StudentFile(path, blank_magics(file.text), file.cells)
+        error = _syntax_error(file.text)
     if error:
-        raise UserError(f"{source.where(error.lineno)} is not valid Python ({error.msg}): correct that line first.")
-    return source
+        raise UserError(f"{file.where(error.lineno)} is not valid Python ({error.msg}): correct that line first.")
+    return file
 
 
 def _read_text(path: Path) -> str:
@@ -59,17 +59,17 @@ def _read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise UserError(f"there is no file {path}: check the path.") from None
+        raise UserError(f"{path} does not exist: check the path.") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path} cannot be read ({reason}): save it again as a plain text file.") from None
 
 
-def _read_notebook(path: Path, raw: str) -> Source:
-    """The code cells, one after the other, each starting on a line of its own."""
+def _read_notebook(path: Path, raw: str) -> StudentFile:
+    """The code cells one after the other, each starting on a new line."""
     try:
         cells = [
-            "".join(cell["source"])  # a list of lines, or one string: joining does for both
+            "".join(cell["source"])  # a list of lines or one string
             for cell in json.loads(raw)["cells"]
             if cell["cell_type"] == "code"
         ]
@@ -81,13 +81,13 @@ def _read_notebook(path: Path, raw: str) -> Source:
     for cell in cells:
         starts.append(len(lines) + 1)
         lines.extend(blank_foreign_cell(cell).split("\n"))
-    return Source(path, "\n".join(lines), tuple(starts))
+    return StudentFile(path, "\n".join(lines), tuple(starts))
 
 
 def _syntax_error(text: str) -> SyntaxError | None:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a string is not our business
+            warnings.simplefilter("ignore")  # an invalid escape in a string is not an error here
             compile(text, "<file>", "exec", dont_inherit=True)
     except SyntaxError as error:
         return error
@@ -97,7 +97,7 @@ def _syntax_error(text: str) -> SyntaxError | None:
 
 
 def blank_foreign_cell(cell: str) -> str:
-    """A cell under `%%bash` and the like has no Python in it: keep its lines, drop its text."""
+    """A cell under `%%bash` or the like contains no Python: keep its line count, drop its text."""
     head = re.match(r"\s*%%(\w+)", cell)
     if head and head[1] not in PYTHON_CELLS:
         return "\n" * cell.count("\n")
@@ -105,7 +105,7 @@ def blank_foreign_cell(cell: str) -> str:
 
 
 def blank_magics(text: str) -> str:
-    """Put `pass` where IPython's commands stood, line for line."""
+    """Replace IPython's commands by `pass`, line for line."""
     lines, continued = [], False
     for line in text.split("\n"):
         magic = MAGIC.match(line)
@@ -119,15 +119,15 @@ def blank_magics(text: str) -> str:
     return "\n".join(lines)
 
 
-def read_remarks(source: Source, functions: set[str]) -> list[Remark]:
+def remarks_on_text(file: StudentFile, functions: set[str]) -> list[Remark]:
     """What the text alone shows: Python loops where none are needed, and functions defined twice."""
     remarks = []
     seen: dict[str, int] = {}
-    for node in ast.parse(source.text).body:
+    for node in ast.parse(file.text).body:
         if not isinstance(node, ast.FunctionDef) or node.name not in functions:
             continue
         if node.name in seen:
-            remarks.append(Remark(f"{node.name} is defined twice: this one counts", node.lineno))
+            remarks.append(Remark(f"{node.name} is defined twice: this definition is used", node.lineno))
         seen[node.name] = node.lineno
         if (line := _loop_line(node)) is not None:
             text = f"{node.name} has a Python loop: attention needs none, and is faster without"
@@ -147,7 +147,7 @@ def _loop_line(function: ast.FunctionDef) -> int | None:
 
 
 def _is_short(items: ast.expr) -> bool:
-    """Going through (Q, K, V) or range(3) is no loop over data."""
+    """A loop over (Q, K, V) or range(3) is not a loop over data."""
     if isinstance(items, ast.Call):
         return ast.unparse(items.func) == "range" and all(isinstance(a, ast.Constant) for a in items.args)
     return isinstance(items, ast.Tuple | ast.List)

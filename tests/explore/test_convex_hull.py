@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from attnlab.explore.faces import combination, smallest_face, widest_direction
+from attnlab.explore.convex_hull import combination, smallest_face, widest_direction
 
 few = settings(max_examples=40, deadline=None)
 

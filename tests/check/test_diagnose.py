@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from attnlab.check.catalogue import CATALOGUE
-from attnlab.check.compare import same
+from attnlab.check.checks import CHECKS, CheckInputs
+from attnlab.check.compare_answers import same
 from attnlab.check.diagnose import attempt, copies, find_mistake
-from attnlab.check.results import Report, Status
-from attnlab.check.stages import CHECKS, Bench
+from attnlab.check.results import CheckReport, Status
 
-# (what the student's function says after its def line, the mistake it is)
+# (the body of the student's function, the expected mistake)
 IN_PIECES = {
     "pairwise_similarities(Q, K)": [
         ("return torch.einsum('...qd,...kd->...kq', Q, K)", "query-key-order"),
@@ -92,11 +92,11 @@ IN_PIECES = {
 PIECE_CASES = [(head, body, key) for head, mutants in IN_PIECES.items() for body, key in mutants]
 
 
-def failures(report: Report, function: str) -> list[tuple[str | None, str]]:
+def failures(report: CheckReport, function: str) -> list[tuple[str | None, str]]:
     return [(r.mistake, r.advice) for r in report.results if r.function == function and r.status is Status.FAIL]
 
 
-def test_a_right_file_passes_everything(checked: Callable[..., Report]) -> None:
+def test_a_right_file_passes_everything(checked: Callable[..., CheckReport]) -> None:
     report = checked()
     assert report.passed
     assert len(report.results) == len(CHECKS)
@@ -104,7 +104,7 @@ def test_a_right_file_passes_everything(checked: Callable[..., Report]) -> None:
 
 
 @pytest.mark.parametrize(("head", "body", "key"), PIECE_CASES, ids=[f"{c[0]}:{c[2]}" for c in PIECE_CASES])
-def test_a_mistake_in_a_piece_is_named(head: str, body: str, key: str, checked: Callable[..., Report]) -> None:
+def test_a_mistake_in_a_piece_is_named(head: str, body: str, key: str, checked: Callable[..., CheckReport]) -> None:
     function = head.split("(")[0]
     report = checked(**{function: f"def {head}:\n    {body}\n"})
     found = failures(report, function)
@@ -113,7 +113,7 @@ def test_a_mistake_in_a_piece_is_named(head: str, body: str, key: str, checked: 
     assert others <= ({"split_heads_qkv"} if function == "split_heads" else set()), "another piece is blamed"
 
 
-# (what is replaced in the right self_attention, by what, the mistake that it is)
+# (the replaced code in the right self_attention, its replacement, the expected mistake)
 IN_THE_WHOLE = [
     (
         "A = apply_causal_mask(mask, A)\n    A = attn_softmax(A)",
@@ -152,7 +152,7 @@ IN_THE_WHOLE = [
 
 @pytest.mark.parametrize(("old", "new", "key"), IN_THE_WHOLE, ids=[f"{c[2]}:{c[1][:24]}" for c in IN_THE_WHOLE])
 def test_a_mistake_in_self_attention_is_named(
-    old: str, new: str, key: str, checked: Callable[..., Report], right_functions: dict[str, str]
+    old: str, new: str, key: str, checked: Callable[..., CheckReport], right_functions: dict[str, str]
 ) -> None:
     right = right_functions["self_attention"]
     assert old in right
@@ -163,7 +163,9 @@ def test_a_mistake_in_self_attention_is_named(
     assert {r.function for r in report.results if r.status is Status.FAIL} == {"self_attention"}
 
 
-def test_two_mistakes_at_once_are_both_named(checked: Callable[..., Report], right_functions: dict[str, str]) -> None:
+def test_two_mistakes_at_once_are_both_named(
+    checked: Callable[..., CheckReport], right_functions: dict[str, str]
+) -> None:
     wrong = right_functions["self_attention"].replace("attn_scaled(A, n_embd, n_heads)", "A")
     wrong = wrong.replace("attn_softmax(A)", "F.softmax(A, dim=-2)")
     mistakes = {mistake for mistake, _ in failures(checked(self_attention=wrong), "self_attention")}
@@ -171,7 +173,7 @@ def test_two_mistakes_at_once_are_both_named(checked: Callable[..., Report], rig
 
 
 def test_heads_that_are_neither_split_nor_merged_rightly(
-    checked: Callable[..., Report], right_functions: dict[str, str]
+    checked: Callable[..., CheckReport], right_functions: dict[str, str]
 ) -> None:
     wrong = right_functions["self_attention"].replace("y = merge_heads(y)", "y = y.reshape(B, n_tok, n_embd)")
     wrong = wrong.replace(
@@ -181,7 +183,7 @@ def test_heads_that_are_neither_split_nor_merged_rightly(
     assert mistakes == {"split-and-merge-without-transpose"}
 
 
-def test_a_wrong_whole_is_traced_to_its_wrong_piece(checked: Callable[..., Report]) -> None:
+def test_a_wrong_whole_is_traced_to_its_wrong_piece(checked: Callable[..., CheckReport]) -> None:
     report = checked(attn_softmax="def attn_softmax(A):\n    return A.softmax(-2)\n")
     advice = {text for _, text in failures(report, "self_attention")}
     assert advice == {"this follows from attn_softmax: correct that first."}
@@ -196,24 +198,24 @@ SAME_IN_THE_WHOLE = {
     "mask-read-inverted": "mask-inverted",
     "mask-read-transposed": "mask-transposed",
 }
-# These end there in an error that others raise as well, so none is named.
+# These end there in an error that other mistakes raise as well, so none is named.
 UNCLEAR_IN_THE_WHOLE = {"elementwise", "feature-products", "values-first", "no-transpose"}
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
-def test_the_catalogue_tells_its_mistakes_apart(name: str) -> None:
+def test_the_catalogue_distinguishes_its_mistakes(name: str) -> None:
     for mistake in CATALOGUE[name]:
         named = set()
         for check in (check for check in CHECKS if check.function == name):
-            arguments = check.arguments(Bench())
+            arguments = check.arguments(CheckInputs())
             expected = check.expected(*copies(arguments))
-            came = attempt(mistake.wrong, copies(arguments))
-            if came.error is not None or not same(expected, came.answer):
-                found = find_mistake(name, mistake.wrong, arguments, came)
+            outcome = attempt(mistake.wrong, copies(arguments))
+            if outcome.error is not None or not same(expected, outcome.answer):
+                found = find_mistake(name, mistake.wrong, arguments, outcome)
                 named.add(found.key if found else None)
         if name != "self_attention":
             assert named == {mistake.key}
         elif mistake.key in UNCLEAR_IN_THE_WHOLE:
             assert named == {None}
-        elif mistake.key != "mask-extra-axes":  # which is broadcast, and does no harm there
+        elif mistake.key != "mask-extra-axes":  # which is broadcast and harmless there
             assert named == {SAME_IN_THE_WHOLE.get(mistake.key, mistake.key)}

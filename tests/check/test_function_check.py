@@ -1,4 +1,4 @@
-"""What else a function must keep: precision, gradients, its inputs, any size. And what is only remarked."""
+"""What a function must also satisfy: precision, gradients, unchanged inputs, any size; and what only gets a remark."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from attnlab.check.results import Report, Result, Status
+from attnlab.check.results import CheckReport, CheckResult, Status
 
-Checked = Callable[..., Report]
+Checked = Callable[..., CheckReport]
 
 
-def first_failure(report: Report, function: str) -> Result:
+def first_failure(report: CheckReport, function: str) -> CheckResult:
     return next(r for r in report.results if r.function == function and r.status is not Status.PASS)
 
 
@@ -44,7 +44,7 @@ def test_the_documents_mask_pair_passes(checked: Checked) -> None:
     assert report.passed
 
 
-def test_a_failure_says_what_was_expected_and_what_came(checked: Checked) -> None:
+def test_a_failure_shows_what_was_expected_and_what_it_got(checked: Checked) -> None:
     result = first_failure(
         checked(attn_scaled="def attn_scaled(A, n_embd, n_heads):\n    return 2 * A\n"), "attn_scaled"
     )
@@ -56,9 +56,9 @@ def test_a_failure_says_what_was_expected_and_what_came(checked: Checked) -> Non
     assert "4.899 times too large" in result.advice
 
 
-def test_right_numbers_in_the_wrong_places_are_recognised(checked: Checked) -> None:
+def test_right_numbers_in_the_wrong_positions_are_recognised(checked: Checked) -> None:
     report = checked(merge_heads="def merge_heads(y):\n    return y.transpose(1, 2).flatten(-2).flip(-1)\n")
-    assert "right but in other places" in first_failure(report, "merge_heads").advice
+    assert "right but in the wrong positions" in first_failure(report, "merge_heads").advice
 
 
 @pytest.mark.parametrize(
@@ -67,22 +67,22 @@ def test_right_numbers_in_the_wrong_places_are_recognised(checked: Checked) -> N
         ("A.softmax(-1)", "not a tensor", "return statement missing"),
         ("return A.softmax(-1).detach().numpy()", "not a tensor", "return torch tensors"),
         ("return A.softmax(-1), A", "shape", "return 1 tensor, not 2"),
-        ("return A.softmax(-1).float()", "float64 goes in, float32 comes out", "dtype"),
+        ("return A.softmax(-1).float()", "float64 inputs give float32 outputs", "dtype"),
         ("return A.softmax(-1).detach()", "no gradient reaches A", "detach"),
         ("return A.softmax(-1)[:, :5, :5]", "wrong with 7 tokens", "written into the code"),
         ("raise NotImplementedError", "NotImplementedError", "not written yet"),
-        ("import sys; sys.exit(3)", "SystemExit: 3", "not end the program"),
+        ("import sys; sys.exit(3)", "SystemExit: 3", "not exit the program"),
         ("return softmax(A)", "NameError: name 'softmax' is not defined", "not defined in the file"),
         ("return attn_softmax(A)", "RecursionError", "calls itself"),
     ],
 )
-def test_what_is_wrong_with_an_answer_is_said(body: str, problem: str, advice: str, checked: Checked) -> None:
+def test_a_wrong_answer_gets_its_problem_and_advice(body: str, problem: str, advice: str, checked: Checked) -> None:
     result = first_failure(checked(attn_softmax=f"def attn_softmax(A):\n    {body}\n"), "attn_softmax")
     assert problem in result.problem
     assert advice in result.advice
 
 
-def test_an_error_carries_the_line_of_the_persons_file(checked: Checked, student: Callable[..., str]) -> None:
+def test_an_error_has_the_line_of_the_students_file(checked: Checked, student: Callable[..., str]) -> None:
     wrong = "def compute_outputs(A, V):\n    return half(A @ V)\ndef half(x):\n    return x / 'two'\n"
     result = first_failure(checked(compute_outputs=wrong), "compute_outputs")
     assert result.line is not None
@@ -148,7 +148,7 @@ def test_missing_functions_are_missing_and_the_others_checked(checked: Checked) 
     assert status.pop("attn_softmax") is Status.MISSING
     assert status.pop("split_heads_qkv") is Status.MISSING
     assert set(status.values()) == {Status.PASS}
-    assert "is attention_softmax meant?" in first_failure(report, "attn_softmax").advice
+    assert "did you mean attention_softmax?" in first_failure(report, "attn_softmax").advice
     assert not report.passed
 
 
@@ -159,7 +159,7 @@ def test_the_functions_handed_out_may_be_missing(checked: Checked, right_functio
     assert checked(init_qkv_proj="", split_heads_qkv="", self_attention=whole).passed
 
 
-def test_a_function_that_is_only_imported_is_remarked_on(checked: Checked) -> None:
+def test_a_function_that_is_only_imported_gets_a_remark(checked: Checked) -> None:
     report = checked(merge_heads="from attnlab.attention.pieces import merge_heads\n")
     assert report.passed
     assert [remark.text for remark in report.remarks] == ["merge_heads is not defined in this file but imported"]
@@ -172,4 +172,4 @@ def test_what_a_notebook_sets_in_torch_does_not_change_the_checks(checked: Check
 
 def test_an_unexplained_whole_points_to_its_failing_pieces(checked: Checked) -> None:
     report = checked(attn_softmax="def attn_softmax(A):\n    return A.softmax(-1) ** 2\n")
-    assert first_failure(report, "self_attention").advice == "correct attn_softmax first: that may be all."
+    assert first_failure(report, "self_attention").advice == "correct attn_softmax first: that may be enough."

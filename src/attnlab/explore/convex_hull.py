@@ -1,11 +1,11 @@
-"""Which keys can win together: the faces of the hull of the keys, by linear programming.
+"""Which keys can win together: the faces of the convex hull of the keys, by linear programming.
 
 A query q scores key i with q·k_i, so the winners are the keys farthest along q: exactly the keys on
-a face of the convex hull. Two facts follow, and everything in `explore` that looks for a query uses them:
+a face of the convex hull. Two facts follow, and every search for a query in `explore` uses them:
 
-- the weights can be pushed towards "equal on S, nothing elsewhere" exactly when S is the set of all keys
-  on one face (a single key: when it is a corner, and no other key sits on it);
-- if not, the mean of S is also a convex combination that uses keys outside S. Whatever scores S equally
+- the weights can approach "equal on S, zero elsewhere" exactly when S is the set of all keys
+  on one face (a single key: when it is a corner, and no other key equals it);
+- if not, the mean of S is also a convex combination that uses keys outside S. A query that scores S equally
   then scores one of those at least as high (Farkas' lemma), and the combination is the proof.
 """
 
@@ -23,14 +23,14 @@ RESOLUTION = 1e-6
 
 @dataclass(frozen=True)
 class Face:
-    """The smallest face that holds the mean of some chosen keys."""
+    """The smallest face that contains the mean of some chosen keys."""
 
     members: tuple[int, ...]
     """The keys on the face: the chosen ones, and those that cannot be beaten without beating a chosen one."""
     normal: Array
-    """The unit direction that scores members equally and the rest as low as possible; 0 without a rest."""
+    """The unit direction that scores members equally and the rest as low as possible; 0 if there is no rest."""
     margin: float
-    """How far below, for a query of length 1: the distance to the hull of the rest; infinite without one."""
+    """How far below, for a query of length 1: the distance to the hull of the rest; infinite if there is no rest."""
 
 
 def smallest_face(keys: Array, chosen: tuple[int, ...]) -> Face:
@@ -41,7 +41,7 @@ def smallest_face(keys: Array, chosen: tuple[int, ...]) -> Face:
         u·(m − k_i) ≥ s_i,   0 ≤ s_i ≤ 1,   |u|∞ ≤ 1 / RESOLUTION.
 
     A key off the face can be pushed to s_i = 1; a key on it is held at 0, because m is a positive
-    combination of the members and u·m is the largest score there is.
+    combination of the members and u·m is the largest score.
     """
     from scipy.optimize import linprog
 
@@ -51,13 +51,13 @@ def smallest_face(keys: Array, chosen: tuple[int, ...]) -> Face:
     spread = float(np.abs(offsets).max())
     if spread == 0.0:
         return Face(tuple(range(count)), np.zeros(width), np.inf)
-    found = linprog(
+    solution = linprog(
         c=np.r_[np.zeros(width), -np.ones(count)],
         A_ub=np.hstack([offsets / spread, np.eye(count)]),
         b_ub=np.zeros(count),
         bounds=[(-1 / RESOLUTION, 1 / RESOLUTION)] * width + [(0.0, 1.0)] * count,
     )
-    beaten = found.x[width:] > 0.5
+    beaten = solution.x[width:] > 0.5
     members = tuple(i for i in range(count) if not beaten[i] or i in chosen)
     normal, margin = widest_direction(keys, members)
     return Face(members, normal, margin)
@@ -106,10 +106,10 @@ def combination(keys: Array, chosen: tuple[int, ...]) -> Array:
     spread = float(np.abs(keys - mean).max()) or 1.0
     inside = np.zeros(count)
     inside[list(chosen)] = 1.0
-    found = linprog(
+    solution = linprog(
         c=inside,
         A_eq=np.vstack([(keys - mean).T / spread, np.ones(count)]),
         b_eq=np.r_[np.zeros(keys.shape[1]), 1.0],
         bounds=(0.0, None),
     )
-    return np.asarray(found.x)
+    return np.asarray(solution.x)

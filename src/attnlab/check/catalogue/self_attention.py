@@ -1,4 +1,4 @@
-"""Mistakes in `self_attention`: a wrong piece in the right place, or a right one in the wrong place."""
+"""Mistakes in `self_attention`: a wrong piece in the right place, or a right piece in the wrong place."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from attnlab.check.catalogue.scores import OUTPUTS, PAIRWISE, SCALED, SOFTMAX
 
 @dataclass(frozen=True)
 class Assembly:
-    """`self_attention` put together from exchangeable pieces, in the order of the exercise."""
+    """`self_attention` assembled from exchangeable pieces, in the order of the exercise."""
 
     choose: Function = lambda Q, K, V: (Q, K, V)
     split_heads: Function = pieces.split_heads
     pairwise_similarities: Function = pieces.pairwise_similarities
     attn_scaled: Function = pieces.attn_scaled
     make_causal_mask: Function = pieces.make_causal_mask
-    wants_mask: Callable[[bool], bool] = bool
+    use_mask: Callable[[bool], bool] = bool
     apply_causal_mask: Function = pieces.apply_causal_mask
     attn_softmax: Function = pieces.attn_softmax
     mask_weights: Function = lambda mask, A: A
@@ -40,7 +40,7 @@ class Assembly:
         if n_heads > 1:
             Q, K, V = (self.split_heads(x, n_heads) for x in (Q, K, V))
         A = self.attn_scaled(self.pairwise_similarities(Q, K), n_embd, n_heads)
-        if masked := self.wants_mask(causal):
+        if masked := self.use_mask(causal):
             A = self.apply_causal_mask(self.make_causal_mask(n_tok), A)
         A = self.attn_softmax(A)
         if masked:
@@ -56,7 +56,7 @@ def _unmasked(mask: Tensor, A: Tensor) -> Tensor:
     return A
 
 
-# Only self_attention itself can make these; (key, advice, what is changed in the assembly).
+# Mistakes that only self_attention itself can make: (key, advice, changes to the assembly).
 COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
     (
         "mask-after-softmax",
@@ -72,14 +72,10 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
     (
         "mask-missing",
         "the causal mask is not applied: mask the scores when causal is True (the default).",
-        {"wants_mask": lambda causal: False},
+        {"use_mask": lambda causal: False},
     ),
-    ("mask-always", "the causal mask is applied although causal is False.", {"wants_mask": lambda causal: True}),
-    (
-        "mask-flag-inverted",
-        "the flag is read the wrong way round: mask when causal is True.",
-        {"wants_mask": lambda causal: not causal},
-    ),
+    ("mask-always", "the causal mask is applied although causal is False.", {"use_mask": lambda causal: True}),
+    ("mask-flag-inverted", "the flag is inverted: mask when causal is True.", {"use_mask": lambda causal: not causal}),
     (
         "heads-ignored",
         "n_heads is ignored: split Q, K and V into heads, attend in each, and merge.",
@@ -102,7 +98,7 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
     ),
     (
         "scale-after-softmax",
-        "the scale comes after the softmax: scale the scores before it.",
+        "the scale is applied after the softmax: scale the scores before it.",
         {"attn_scaled": unchanged, "compute_outputs": lambda A, V: A @ V / math.sqrt(V.size(-1))},
     ),
     ("key-is-query", "Q is compared with itself: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (Q, Q, V)}),
@@ -111,7 +107,7 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
     ("value-is-query", "the outputs are sums of the queries: they are A' V.", {"choose": lambda Q, K, V: (Q, K, Q)}),
     ("key-is-value", "Q is compared with V: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (Q, V, V)}),
     ("key-value-swapped", "K and V are swapped.", {"choose": lambda Q, K, V: (Q, V, K)}),
-    ("all-values", "the values stand in for Q and K: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (V, V, V)}),
+    ("all-values", "the values are used as Q and K: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (V, V, V)}),
 )
 
 _PIECES = (*SCALED, *PAIRWISE, *SOFTMAX, *OUTPUTS, *MASK, *APPLY, *SPLIT, *MERGE)
@@ -122,17 +118,17 @@ _CHANGES: tuple[tuple[Mistake, Changes], ...] = (
         for m in _PIECES
     ),
 )
-WHOLE: tuple[Mistake, ...] = tuple(mistake for mistake, _ in _CHANGES)
+SELF_ATTENTION: tuple[Mistake, ...] = tuple(mistake for mistake, _ in _CHANGES)
 
 
 def pairs_of_mistakes() -> Iterator[Mistake]:
-    """Two mistakes at once, in different pieces, for an answer that no single one explains."""
+    """Two mistakes at once, in different pieces, for an answer that no single mistake explains."""
     for (first, changes), (second, more) in itertools.combinations(_CHANGES, 2):
         if not changes.keys() & more.keys():
             together: dict[str, Any] = changes | more
             yield Mistake(
                 f"{first.key}+{second.key}",
-                f"two things at once. First, {first.advice} Second, {second.advice}",
+                f"two mistakes at once. First, {first.advice} Second, {second.advice}",
                 "self_attention",
                 Assembly(**together),
             )

@@ -1,7 +1,7 @@
-"""A time limit that a Python loop cannot outrun.
+"""A time limit that also stops an endless Python loop.
 
-The alarm interrupts Python code where it stands, so the line is known. Code that swallows every exception,
-or never returns from C, is ended from outside by the parent; so is everything on systems without alarms.
+The alarm interrupts Python code at the current line, so the line is known. Code that swallows every exception,
+or never returns from C, is killed by the parent process; so is everything on systems without alarms.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from types import FrameType
 from typing import Any
 
 
-class TimeLimit(BaseException):
-    """Not an Exception: the person's `except Exception` must not catch it."""
+class TimeLimitExceeded(BaseException):
+    """Not an Exception: the student's `except Exception` must not catch it."""
 
 
-def _ring(signum: int, frame: FrameType | None) -> None:
-    raise TimeLimit
+def _raise_limit(signum: int, frame: FrameType | None) -> None:
+    raise TimeLimitExceeded
 
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeLimit in the block if it takes longer than this."""
+    """Raise TimeLimitExceeded in the block when it takes longer than `seconds`."""
     if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, _ring)
+    previous = signal.signal(signal.SIGALRM, _raise_limit)
     signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def limited(function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
-    """The same function, whose calls together may take so many seconds."""
+    """The same function; all its calls together may take `seconds`."""
     left = seconds
 
     def call(*args: Any) -> Any:

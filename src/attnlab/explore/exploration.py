@@ -1,4 +1,4 @@
-"""What every exploration returns: numbers, a sentence why, and a figure."""
+"""What every exploration returns: numbers, an explanation and a figure."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exploration(ABC):
-    """A question, asked and answered."""
+    """The result of one exploration."""
 
     title: str
     why: str
 
     derived: ClassVar[tuple[str, ...]] = ()
-    """Properties that `as_dict` gives beside the fields."""
+    """Properties that `as_dict` returns in addition to the fields."""
 
     @abstractmethod
     def summary(self) -> list[tuple[str, str]]:
-        """The few numbers to read first, by name."""
+        """The most important numbers, by name."""
 
     @abstractmethod
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -36,34 +36,31 @@ class Exploration(ABC):
 
     @abstractmethod
     def figure(self) -> Figure:
-        """The picture."""
+        """The figure."""
 
     def draw(self, path: str | Path) -> Path:
-        """Write the picture to a file; the ending of its name says in which format."""
+        """Write the figure to a file; the suffix of its name selects the format."""
         from attnlab.explore.figures.canvas import save
 
         return save(self.figure, Path(path))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything but bulky samples, as plain lists, numbers and strings."""
-        fields = [field for field in dataclasses.fields(self) if not field.metadata.get("bulky")]
-        own = {field.name: getattr(self, field.name) for field in fields}
-        return {name: _plain(value) for name, value in own.items()} | {
-            name: _plain(getattr(self, name)) for name in self.derived
-        }
+        """Everything except large samples, as plain lists, numbers and strings."""
+        fields = [field.name for field in dataclasses.fields(self) if not field.metadata.get("bulky")]
+        return {name: _plain(getattr(self, name)) for name in (*fields, *self.derived)}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Answer(Exploration):
-    """Queries against keys and values: what they give, beside what was asked for."""
+class QueryExploration(Exploration):
+    """Queries against keys and values: their outputs next to the targets."""
 
     keys: Array  # (n, d)
     values: Array  # (n, e)
     queries: Array  # (m, d)
     targets: Array  # (m, e)
-    wanted: Array  # (m, n), the weights that would give the targets
+    wanted: Array  # (m, n), the weights that give the targets
     reachable: bool
-    """Whether longer queries come as close to the wanted weights as one likes."""
+    """Whether longer queries come arbitrarily close to the wanted weights."""
 
     derived = ("scores", "weights", "outputs", "error", "lengths")
 
@@ -100,8 +97,8 @@ class Answer(Exploration):
         if len(self.queries) == 1:
             rows = zip(self.keys, self.scores[0], self.weights[0], self.wanted[0], self.values, strict=True)
             return ["i", "key", "score", "weight", "wanted", "value"], [
-                [str(i), vector(key), f"{score:.4g}", f"{weight:.6f}", f"{wish:.6f}", vector(value)]
-                for i, (key, score, weight, wish, value) in enumerate(rows)
+                [str(i), vector(key), f"{score:.4g}", f"{weight:.6f}", f"{wanted:.6f}", vector(value)]
+                for i, (key, score, weight, wanted, value) in enumerate(rows)
             ]
         head = ["query", *(f"weight on k{i}" for i in range(len(self.keys))), "output", "target"]
         lines = zip(self.weights, self.outputs, self.targets, strict=True)
@@ -117,7 +114,7 @@ class Answer(Exploration):
 
 
 def vector(numbers: Array) -> str:
-    """(0.47, 0.65, 0.6): four digits, the long middle left out."""
+    """(0.47, 0.65, 0.6): four digits; the middle of a long vector is left out."""
     shown = [f"{number:.4g}" for number in numbers]
     if len(shown) > 8:
         shown = [*shown[:4], "…", *shown[-2:]]
@@ -134,5 +131,5 @@ def _plain(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None  # JSON knows no infinity
+        return None  # JSON has no infinity
     return value
