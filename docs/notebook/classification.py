@@ -20,7 +20,7 @@ def main() -> None:
     rows = {
         "transformers' Trainer\n2 epochs, 14 min": [row["trainer"] for row in beside],
         "attnlab, plain\n2 epochs, 7 min": [row["lab"] for row in beside],
-        "attnlab, recipes/sst2.yaml\n3 epochs, 22 min": [max(row["dev"]) for row in found["recipe"]],
+        "attnlab, recipe sst2\n3 epochs, 22 min": [max(row["dev"]) for row in found["recipe"]],
     }
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 2.4))

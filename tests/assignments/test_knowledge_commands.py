@@ -114,7 +114,7 @@ def test_a_printed_command_in_a_shell_at_full_size(
     )
     assert done.returncode == 0, done.stderr
     assert "on this CPU" in done.stderr or torch.cuda.is_available() or torch.backends.mps.is_available()
-    assert "recipes/birthplaces-pretrain.yaml" in done.stderr
+    assert "--config birthplaces-pretrain" in done.stderr
     assert read_record(place / "vanilla.model.params.run")["command"] == text
     evaluate = "evaluate vanilla wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o --reading_params_path"
     call(knowledge, *evaluate.split(), "vanilla.model.params", small=False)

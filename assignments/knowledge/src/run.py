@@ -39,7 +39,7 @@ PATHS = {
 }
 FASTER = (
     "A faster way to the same knowledge is the lab's modern preset: "
-    "attnlab pretrain --config recipes/birthplaces-pretrain.yaml --corpus wiki.txt "
+    "attnlab pretrain --config birthplaces-pretrain --corpus wiki.txt "
     "--questions birth_places_train.tsv --dev birth_dev.tsv"
 )
 
