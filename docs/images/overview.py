@@ -68,7 +68,7 @@ def _recall(axes: Any, rows: list[dict[str, Any]]) -> None:
     axes.set(
         title="Stored is not the same as recalled", xlabel="wordings per fact in pretraining (3 seeds, 95% intervals)"
     )
-    axes.legend(loc="center right")
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 0.1))
 
 
 if __name__ == "__main__":

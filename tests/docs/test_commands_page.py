@@ -29,9 +29,7 @@ def test_every_command_has_a_section_and_every_option_a_row(commands_page: Modul
     for command in commands:
         for parameter in command.params:
             if not commands_page.is_of_typer(parameter):
-                assert (
-                    parameter.name == "help" or f"| `{commands_page.cell(commands_page.names(parameter))}` |" in PAGE
-                )
+                assert parameter.name == "help" or f"| `{commands_page.cell(commands_page.names(parameter))}` |" in PAGE
     for name in commands_page.ROOT.commands:
         assert f"\n## attnlab {name}\n" in PAGE
 
