@@ -74,7 +74,7 @@ def scout(side: Side, lengths: Sequence[int], shape: MixerShape, budget: Budget)
         seconds *= growth ** (2 if side.time is None else side.time)
         megabytes *= growth ** (2 if side.memory is None else side.memory)
         if seconds > budget.seconds:
-            found.append((Cell(side, length, f"would take about {seconds:.0f} s a pass"), None))
+            found.append((Cell(side, length, f"would take about {seconds:.0f} s per pass"), None))
         elif megabytes > budget.megabytes:
             found.append((Cell(side, length, f"would need about {megabytes / 1000:.1f} GB"), None))
         else:

@@ -232,7 +232,7 @@ def results(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict
 def tables(found: dict[str, Any]) -> str:
     """Two tables in Markdown."""
     lines = [
-        "| | useful tokens a second | positions a second | padding | GFLOP/s | share of peak | by CPU time |",
+        "| | useful tokens per second | positions per second | padding | GFLOP/s | share of peak | by CPU time |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     lines += [
@@ -241,7 +241,7 @@ def tables(found: dict[str, Any]) -> str:
         f"{row['share_of_peak']['wall']:.0%} | {row['share_of_peak']['cpu']:.0%} |"
         for row in found["sides"]
     ]
-    lines += ["", "| useful tokens a second | by the clock | by CPU time |", "| --- | ---: | ---: |"]
+    lines += ["", "| useful tokens per second | wall clock | by CPU time |", "| --- | ---: | ---: |"]
     lines += [
         f"| {row['of']} / {row['to']} | "
         + " | ".join(
