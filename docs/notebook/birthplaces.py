@@ -68,7 +68,7 @@ def gather(runs: Path) -> dict[str, Any]:
 
 
 def load() -> dict[str, Any]:
-       results: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
+    results: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
     return results
 
 

@@ -161,7 +161,7 @@ def sst2_recipe() -> Iterator[str]:
 
 
 def _sst2() -> dict[str, Any]:
-       results: dict[str, Any] = json.loads((DATA / "sst2.json").read_text(encoding="utf-8"))
+    results: dict[str, Any] = json.loads((DATA / "sst2.json").read_text(encoding="utf-8"))
     return results
 
 
