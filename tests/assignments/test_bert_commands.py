@@ -279,7 +279,7 @@ def test_a_model_that_is_not_there_is_not_replaced_by_one_of_its_shape(
 
 
 UNFINISHED = """
-from attnlab.models.bert import BertModel
+from attnlab.models.bert.model import BertModel
 from attnlab.models.bert.files import Pretrained
 from attnlab.models.bert.heads import BertForSequenceClassification
 

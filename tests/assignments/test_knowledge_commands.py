@@ -253,7 +253,7 @@ WRONG: dict[str, tuple[str, dict[str, bytes], str]] = {
     "another file": (
         "evaluate vanilla wiki.txt --reading_params_path wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o",
         {},
-        "wiki.txt is no parameters file",
+        "wiki.txt is not a parameters file",
     ),
 }
 
