@@ -185,7 +185,7 @@ def compare_tokenizers(folder: Path, texts: list[str], repeats: int) -> dict[str
         for text in texts:
             ours.piece_ids(text)
 
-    def anew() -> None:
+    def first() -> None:
         fresh = WordPiece(ours.vocabulary, ours.words)
         for text in texts:
             fresh.piece_ids(text)
@@ -194,9 +194,9 @@ def compare_tokenizers(folder: Path, texts: list[str], repeats: int) -> dict[str
         for text in texts:
             theirs.encode(text, add_special_tokens=False)
 
-    times = alternate({"library": library, "anew": anew, "again": again}, repeats)
+    times = alternate({"library": library, "first": first, "again": again}, repeats)
     rates = {f"{name}_pieces_per_second": pieces / statistics.median(values) for name, values in times.items()}
-    return rates | {f"ratio_{name}": ratio(times, "library", name) for name in ("anew", "again")}
+    return rates | {f"ratio_{name}": ratio(times, "library", name) for name in ("first", "again")}
 
 
 def show(title: str, values: dict[str, Any]) -> None:
