@@ -53,9 +53,14 @@ class Files:
         code = frame.f_code
         if code.co_name == "<module>":
             self.importing += (event == "call") - (event == "return")
-        elif event == "call" and not self.importing and code.co_flags & CO_OPTIMIZED:
-            if code.co_filename.startswith(SOURCE) and code.co_filename.endswith(".py"):
-                self.seen.setdefault(code.co_filename.removeprefix(SOURCE))
+        elif (
+            event == "call"
+            and not self.importing
+            and code.co_flags & CO_OPTIMIZED
+            and code.co_filename.startswith(SOURCE)
+            and code.co_filename.endswith(".py")
+        ):
+            self.seen.setdefault(code.co_filename.removeprefix(SOURCE))
 
     def start(self) -> None:
         threading.setprofile(self)

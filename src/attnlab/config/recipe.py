@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from attnlab.base.errors import UserError, nearest
 from attnlab.config.sections import Section
+from attnlab.config.shipped import find_recipe
 
 Key = tuple[str, ...]
 Loaded = TypeVar("Loaded", bound=Section)
@@ -128,12 +129,11 @@ def value_of(config: Section, key: Key) -> Any:
     return value
 
 
-def read_recipe(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:
-    """A YAML file as plain values, and the file and line of every key."""
+def read_recipe(path_or_name: Path) -> tuple[dict[str, Any], dict[Key, str]]:
+    """A YAML file, or a shipped recipe by its name, as plain values, and the file and line of every key."""
+    path = find_recipe(path_or_name)
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such recipe.") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: the recipe cannot be read: {reason}.") from None
