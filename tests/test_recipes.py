@@ -74,7 +74,7 @@ def test_a_file_that_exists_wins_over_a_shipped_recipe(
     (tmp_path / "recipes").mkdir()
     (tmp_path / given).write_text("training:\n  epochs: 7\n")
     monkeypatch.chdir(tmp_path)
-    assert load(config_of("pretrain"), Path(given), {}).training.epochs == 7
+    assert load(KINDS["pretrain"].config, Path(given), {}).training.epochs == 7
 
 
 @pytest.mark.parametrize(
