@@ -5,9 +5,9 @@ import torch
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
 from attnlab.attention.audit import run as module
+from attnlab.attention.audit.audited_mixer import AuditedMixer
 from attnlab.attention.audit.cost import Growth, exponent, growth, peak_bytes
 from attnlab.attention.audit.run import audit, check_cost, check_half, sees_future
-from attnlab.attention.audit.subject import Subject
 from attnlab.base.errors import UserError
 
 SMALL = MixerShape(width=8, heads=2, context=20)
@@ -132,7 +132,7 @@ def test_a_mixer_that_insists_on_32_bits_is_audited_in_them(own):
 
 def test_half_precision_is_tried_in_a_process_that_may_die(own):
     body = "x.dtype == torch.float16 and os.kill(os.getpid(), signal.SIGILL); return past @ v"
-    findings = check_half(Subject(own(body), SMALL, torch.float32))
+    findings = check_half(AuditedMixer(own(body), SMALL, torch.float32))
     assert findings[0].passed is False
     assert findings[0].evidence == "the process died"
     assert findings[1].passed is None  # never reached
@@ -140,7 +140,7 @@ def test_half_precision_is_tried_in_a_process_that_may_die(own):
 
 @pytest.mark.slow
 def test_half_precision_of_a_sound_variant():
-    assert all(finding.passed is not False for finding in check_half(Subject("aft-full", SMALL, torch.float64)))
+    assert all(finding.passed is not False for finding in check_half(AuditedMixer("aft-full", SMALL, torch.float64)))
 
 
 def test_exponents_are_slopes():
@@ -177,11 +177,11 @@ def test_a_broken_promise_is_found(own, monkeypatch):
     measured = Growth([100, 200, 400], [1.0, 4.0, 16.0], [1.0, 2.0, 4.0])
     monkeypatch.setattr(module, "growth", lambda build, shape: measured)
     path = own("return past @ v", attributes="time = 1; memory = 1")
-    time, memory = check_cost(Subject(path, SMALL, torch.float64))
+    time, memory = check_cost(AuditedMixer(path, SMALL, torch.float64))
     assert time.passed is False
     assert "T^2.00 measured over T = 100 to 400, T^1 promised" in time.evidence
     assert memory.passed is True
-    free, _ = check_cost(Subject(own("return past @ v", attributes="pass"), SMALL, torch.float64))
+    free, _ = check_cost(AuditedMixer(own("return past @ v", attributes="pass"), SMALL, torch.float64))
     assert free.passed is None
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attnlab.attention import MixerShape, build_mixer
-from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.weighting import Dropout
 
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.9])

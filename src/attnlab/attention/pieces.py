@@ -20,7 +20,22 @@ import math
 import torch
 from torch import Tensor, nn
 
+from attnlab.attention.parts.projections import merge_heads, split_heads
 from attnlab.base.errors import UserError
+
+__all__ = [
+    "apply_causal_mask",
+    "attn_scaled",
+    "attn_softmax",
+    "compute_outputs",
+    "init_qkv_proj",
+    "make_causal_mask",
+    "merge_heads",
+    "pairwise_similarities",
+    "self_attention",
+    "split_heads",
+    "split_heads_qkv",
+]
 
 
 def init_qkv_proj(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
@@ -58,19 +73,9 @@ def apply_causal_mask(mask: Tensor, A: Tensor) -> Tensor:
     return A.masked_fill(mask.to(A.device) == 0, -math.inf)
 
 
-def split_heads(Q: Tensor, n_heads: int) -> Tensor:
-    """Give each head its own D consecutive features: (B, T, C) → (B, T, H, D) → (B, H, T, D)."""
-    return Q.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
-
-
 def split_heads_qkv(Q: Tensor, K: Tensor, V: Tensor, n_heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """`split_heads` for all three."""
     return split_heads(Q, n_heads), split_heads(K, n_heads), split_heads(V, n_heads)
-
-
-def merge_heads(y: Tensor) -> Tensor:
-    """The inverse of `split_heads`: (B, H, T, D) → (B, T, H, D) → (B, T, C)."""
-    return y.transpose(-3, -2).flatten(-2)
 
 
 def self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:

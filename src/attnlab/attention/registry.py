@@ -15,9 +15,8 @@ from collections.abc import Callable
 from torch import nn
 
 from attnlab.attention.parts.positions import check_positions
-from attnlab.attention.shape import MixerShape
 from attnlab.attention.user_file import load_variant
-from attnlab.attention.variant import INSIDE, Variant
+from attnlab.attention.variant import INSIDE, MixerShape, Variant
 from attnlab.base.errors import UserError, unknown
 
 VARIANTS: dict[str, Variant] = {}

@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import Variant
+from attnlab.attention.variant import MixerShape, Variant
 from attnlab.base.errors import UserError
 
 HELP = "`attnlab new attention NAME` writes a file to start from."

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import Cache, MixerShape, build_mixer
-from attnlab.attention.parts.dropout import Dropout
 from attnlab.attention.parts.positions import embedding_positions
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError, unknown
 from attnlab.config.gpt import GPTSection
 from attnlab.models.parts import build_mlp, build_norm

@@ -17,12 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
-from attnlab.attention.parts.masks import positions_of
 from attnlab.attention.parts.projections import merge_heads, split_heads
 from attnlab.attention.parts.states import NOTHING, State, hide, pool, prefixes, running, shift
+from attnlab.attention.parts.weighting import Dropout, positions_of
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 PAPER = "Zhai et al. 2021, arXiv:2105.14103"
 

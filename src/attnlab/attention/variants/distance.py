@@ -17,8 +17,7 @@ from attnlab.attention.attention import Attention
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.parts.weighting import Weighted, softmax
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class NegativeDistance(nn.Module):

@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
 from attnlab.attention.parts.projections import LinearProjections, merge_heads
 from attnlab.attention.parts.states import hide, pool, running
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 
 class Fastformer(nn.Module):

@@ -11,8 +11,7 @@ from __future__ import annotations
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 @variant(

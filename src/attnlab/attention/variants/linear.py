@@ -13,12 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
-from attnlab.attention.parts.masks import positions_of
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import LinearProjections, merge_heads, qk_norm
+from attnlab.attention.parts.weighting import Dropout, positions_of
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 CHUNK = 64
 

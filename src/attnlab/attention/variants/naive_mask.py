@@ -12,17 +12,15 @@ from __future__ import annotations
 from torch import Tensor
 
 from attnlab.attention.attention import Attention
-from attnlab.attention.parts.masks import Sight
 from attnlab.attention.parts.projections import LinearProjections
-from attnlab.attention.parts.weighting import Dot, Weighted, masked
+from attnlab.attention.parts.weighting import Dot, VisibleKeys, Weighted, masked
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
-def mask_after_softmax(scores: Tensor, sight: Sight) -> Tensor:
-    weights = masked(scores, sight.tokens()).softmax(-1)
-    past = sight.past()
+def mask_after_softmax(scores: Tensor, visible: VisibleKeys) -> Tensor:
+    weights = masked(scores, visible.tokens()).softmax(-1)
+    past = visible.past()
     return weights if past is None else weights * past
 
 

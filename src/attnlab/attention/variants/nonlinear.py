@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import LinearProjections, split_heads
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class BentProjections(LinearProjections):

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 from attnlab.attention.variants.linear import KernelAttention
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError
 from attnlab.data.batching import IGNORE
 from attnlab.models.bert.config import BertConfig

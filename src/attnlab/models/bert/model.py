@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import build_mixer
-from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.files import Pretrained

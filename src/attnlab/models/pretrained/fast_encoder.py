@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.parts.dropout import Dropout, drop
+from attnlab.attention.parts.weighting import Dropout, drop
 
 NAME = "attnlab"
 
