@@ -83,7 +83,7 @@ def test_pretrained_states_are_those_of_transformers(name: str, unpad: bool) -> 
     folder = folder_of(name)
     theirs = transformers.BertModel.from_pretrained(folder, local_files_only=True).eval()
     ours = BertModel.from_pretrained(folder, unpad=unpad)
-    if ours.loaded.anew:  # the folder has no pooler: compare with the one transformers made up
+    if ours.weight_report.new:  # the folder has no pooler: compare with the one transformers made up
         ours.pooler.dense.load_state_dict(theirs.pooler.dense.state_dict())
     batch = pairs_of(folder)
     with torch.no_grad():
@@ -100,7 +100,7 @@ def test_a_trained_classifier_of_transformers_gives_its_logits() -> None:
     folder = folder_of("bert-tiny")
     theirs = transformers.BertForSequenceClassification.from_pretrained(folder, local_files_only=True).eval()
     ours = BertForSequenceClassification.from_pretrained(folder)
-    assert ours.loaded.anew == ours.loaded.unused == ()
+    assert ours.weight_report.new == ours.weight_report.unused == ()
     batch, labels = pairs_of(folder), torch.tensor([1, 0, 1])
     with torch.no_grad():
         expected, found = theirs(**batch, labels=labels), ours(**batch, labels=labels)

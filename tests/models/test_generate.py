@@ -65,7 +65,7 @@ def test_prompts_that_begin_alike_are_answered_as_if_asked_alone(attention, posi
         tokens, mean = one_by_one(model, prompt, 20, 0, model.longest)
         assert answer.tokens == tokens
         assert answer.log_probability == pytest.approx(mean, abs=1e-3)
-        assert answer.probability == pytest.approx(math.exp(mean * len(answer.gains)), rel=1e-2)
+        assert answer.probability == pytest.approx(math.exp(mean * len(answer.log_probabilities)), rel=1e-2)
 
 
 def test_stop_token_ends_an_answer_and_is_not_part_of_it():

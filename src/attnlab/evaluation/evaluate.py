@@ -17,7 +17,7 @@ from attnlab.evaluation import files as report
 from attnlab.evaluation.page import write_evaluation_page
 from attnlab.evaluation.results import Answered, Ask, meet_strangers, put, results
 from attnlab.evaluation.sources import Background, background
-from attnlab.models.asking import MEANING, Said, answer, check_lengths
+from attnlab.models.asking import MEANING, ModelAnswer, answer, check_lengths
 from attnlab.models.loading import load_gpt
 from attnlab.runs import fresh_path
 
@@ -57,7 +57,7 @@ def evaluate_run(run: Path, options: Options) -> Evaluation:
     known = replace(known, asked=asked.questions)
     check_lengths(asked, vocabulary, model.shape.context, source)
 
-    def ask(texts: Sequence[str]) -> list[Said]:
+    def ask(texts: Sequence[str]) -> list[ModelAnswer]:
         return answer(model, vocabulary, texts)
 
     def readable(text: str) -> bool:

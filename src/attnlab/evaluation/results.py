@@ -10,11 +10,11 @@ from typing import Any
 from attnlab.evaluation.sources import Background
 from attnlab.evaluation.trace import MADE_UP, NEVER_NAMED, RETRIEVED, Trace, stands_in
 from attnlab.evaluation.unseen_names import recombine
-from attnlab.models.asking import Said, most_common
+from attnlab.models.asking import ModelAnswer, most_common
 from attnlab.stats.calibration import Abstention, Area, bins, calibration_error, coverage, threshold_for
 from attnlab.stats.intervals import Proportion
 
-Ask = Callable[[Sequence[str]], list[Said]]
+Ask = Callable[[Sequence[str]], list[ModelAnswer]]
 
 Readable = Callable[[str], bool]  # whether the vocabulary has all tokens of a text
 
@@ -31,7 +31,7 @@ class Answered:
 
     question: str
     expected: str | None
-    said: Said
+    said: ModelAnswer
     name: str | None
     trace: Trace | None
 
@@ -45,7 +45,7 @@ class Stranger:
     """A name that occurs nowhere, and what was said about it all the same."""
 
     name: str
-    said: Said
+    said: ModelAnswer
     kind: str
 
 

@@ -74,6 +74,7 @@ def config(tmp_path: Path, **changes: object) -> ClassifyConfig:
         "batch.size": 8,
         "training.epochs": 2,
         "machine.device": "cpu",
+        "machine.precision": "fp32",
         "machine.threads": 1,
         "joint.mlm": str(tmp_path / "texts.txt"),
     } | changes

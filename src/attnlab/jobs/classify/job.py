@@ -22,13 +22,12 @@ from attnlab.data.tasks.labelled import Labelled
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import Parts, RunOptions, run_job
-from attnlab.models.pretrained.classifier import Classifier, HeadOnly
+from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
 from attnlab.models.pretrained.label_words import LabelWords
-from attnlab.models.pretrained.load import Loaded
+from attnlab.models.pretrained.load import LoadedClassifier
 from attnlab.models.pretrained.masked import joint_model
-from attnlab.models.pretrained.predicting import Part, predict
 from attnlab.models.pretrained.source import fingerprint
-from attnlab.models.pretrained.tuned import load_trained, load_tuned
+from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.models.pretrained.tuning import learning
 from attnlab.models.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
@@ -73,7 +72,7 @@ class ClassifyJob:
         config = self.config
         everything = read_texts(config.data)
         data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
-        loaded = load_tuned(config, data.classes)
+        loaded = load_for_tuning(config, data.classes)
         texts = encode_splits(data, loaded, config.data.max_tokens)
         model: nn.Module = loaded.model
         examples: dict[str, Examples] = dict(texts)
@@ -129,7 +128,7 @@ class ClassifyJob:
             watch.last = scores = Scores(predict(model, examples["dev"], device), labels["dev"])
             values = scores.summary() | {"largest_share": scores.favourite[1]}
             if len(sample):
-                said = predict(model, Part(examples["train"], sample), device).argmax(-1)
+                said = predict(model, Subset(examples["train"], sample), device).argmax(-1)
                 values["train_accuracy"] = float((said == labels["train"][sample]).double().mean())
             return values
 
@@ -148,7 +147,7 @@ class ClassifyJob:
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _facts(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> dict[str, Any]:
+    def _facts(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: LoadedClassifier) -> dict[str, Any]:
         longest = min(self.config.data.max_tokens, loaded.longest)
         changes = [*self.tried, *data.notes, *loaded.notes]
         if longest < self.config.data.max_tokens:
@@ -161,7 +160,12 @@ class ClassifyJob:
                 f"{total:,} of {of:,} {what} are longer than {longest} tokens and were cut"
                 f"{' in the second text' if data.paired else ''}."
             )
-        return data.facts() | {"cut": cut, "weights": fingerprint(loaded.folder), "changes": changes}
+        return data.facts() | {
+            "cut": cut,
+            "weights": fingerprint(loaded.folder),
+            "fast_encoder": loaded.fast_encoder,
+            "changes": changes,
+        }
 
     def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
         results: dict[str, Any] = {}
@@ -190,7 +194,7 @@ class ClassifyJob:
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
 
-def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
+def encode_splits(data: Labelled, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
     longest = min(max_tokens, loaded.longest)
     return {
         split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
