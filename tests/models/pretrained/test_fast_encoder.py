@@ -14,10 +14,10 @@ from torch import Tensor
 
 transformers = pytest.importorskip("transformers")
 
-from attnlab.cli import app  # noqa: E402
 from typer.testing import CliRunner  # noqa: E402
 
 from attnlab.attention.parts.weighting import Dropout  # noqa: E402
+from attnlab.cli import app  # noqa: E402
 from attnlab.config import check  # noqa: E402
 from attnlab.config.classify import ClassifyConfig  # noqa: E402
 from attnlab.models.pretrained.fast_encoder import NAME, exchange_layers  # noqa: E402
