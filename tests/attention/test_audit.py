@@ -77,7 +77,7 @@ def test_argmax_is_caught_without_gradients_for_queries_and_keys():
 
 def test_reading_the_future_is_told_from_normalising_by_it(own):
     found = failed(own("return past.T @ v / T"))
-    assert "reads what later tokens hold" in found["future, by gradient"]
+    assert "reads the content of later tokens" in found["future, by gradient"]
     assert {"future, by perturbation", "cache", "padding"} <= set(found)
 
 
@@ -116,12 +116,12 @@ def test_overflow_is_found(own):
 
 
 def test_another_shape_is_one_sentence(own):
-    with pytest.raises(UserError, match="returned"):
+    with pytest.raises(UserError, match="expected to return"):
         audit(own("return v[..., :3]"), SMALL)
 
 
 def test_too_short_a_sequence_is_one_sentence():
-    with pytest.raises(UserError, match="a context of 5 is too short to audit"):
+    with pytest.raises(UserError, match="a context of 5 is too short for an audit"):
         audit("vanilla", MixerShape(8, 2, 5))
     assert failed("vanilla", MixerShape(8, 2, 12)) == {}
 

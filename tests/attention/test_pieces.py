@@ -104,7 +104,7 @@ def test_large_scores_stay_finite() -> None:
 @pytest.mark.parametrize(
     ("shapes", "heads", "sentence"),
     [
-        (((1, 4, 8), (1, 5, 8), (1, 4, 8)), 1, "same (B, T, C)"),
+        (((1, 4, 8), (1, 5, 8), (1, 4, 8)), 1, "same shape (B, T, C)"),
         (((1, 4, 8), (1, 4, 8), (1, 4, 8)), 3, "a divisor of 8"),
     ],
 )

@@ -65,15 +65,15 @@ def test_helpers_may_stand_beside_a_class_called_mixer(own):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = 1", "holds no torch.nn.Module class"),
-        (AVERAGE + AVERAGE.replace("Average", "Other"), r"holds 2 module classes \(Average, Other\)"),
+        ("x = 1", "contains no torch.nn.Module class"),
+        (AVERAGE + AVERAGE.replace("Average", "Other"), r"contains 2 module classes \(Average, Other\)"),
         (AVERAGE.replace("def forward(self, x):", "def forward(self x):"), r"mine.py, line 12: invalid syntax"),
         ("import torch\nimport nowhere", r"mine.py, line 2: cannot be loaded: ModuleNotFoundError"),
         (AVERAGE.replace("shape.width, shape", "shape.breadth, shape"), r"line 10: Average\(shape\) cannot be built"),
         (AVERAGE.replace("x.cumsum(1)", "x.cumsom(1)"), "line 14: forward fails: AttributeError"),
         (
             AVERAGE.replace("counts[:, None])", "counts[:, None])[:, 1:]"),
-            r"Average.forward was given \(B, T, C\) = \(1, 4, 8\) and returned \(1, 3, 8\)",
+            r"Average.forward expected to return \(B, T, C\) = \(1, 4, 8\), the shape of its input, got \(1, 3, 8\)",
         ),
         (AVERAGE.replace("time = 1", "causal = False"), "cannot be causal"),
     ],

@@ -64,7 +64,7 @@ def test_the_fused_and_the_open_path_agree(tiny):
 @torch.no_grad()
 def test_positions_inside_attention_order_the_tokens_or_are_refused(tiny, name, positions):
     if positions not in VARIANTS[name].positions:
-        with pytest.raises(UserError, match=f"no place for {positions} positions"):
+        with pytest.raises(UserError, match=f"does not support {positions} positions"):
             tiny(name, positions=positions)
         return
     built, x = tiny(name, causal=False, positions=positions), tokens()

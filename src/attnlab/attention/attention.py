@@ -79,7 +79,7 @@ def _in_rows(part: Tensor, group: tuple[int, int]) -> Tensor:
 
 
 class Fused(nn.Module):
-    """Softmax of scaled dot products by torch's own kernel."""
+    """Softmax of scaled dot products by torch's fused kernel."""
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()

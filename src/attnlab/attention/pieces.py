@@ -1,16 +1,16 @@
-"""Scaled dot-product attention, one step a function, a line or two each.
+"""Scaled dot-product attention, one step per function, a line or two each.
 
 The equations, for one head of size d = n_embd / n_heads:
 
-    A  = Q Kᵀ / √d                     scores, one row a query, one column a key
-    A  = A where j ≤ i, else −∞        causal: token i sees itself and what came before
+    A  = Q Kᵀ / √d                     scores, one row per query, one column per key
+    A  = A where j ≤ i, else −∞        causal: token i sees itself and the tokens before
     A' = softmax(A) along each row     weights
     O  = A' V                          each output is a weighted mean of the values
 
 B is the batch, T the tokens, C the width, H the heads, D = C / H. Every step works on the last two axes
 only, so it takes (B, T, C) as well as (B, H, T, D). These are the names and signatures of the course
 notebook; `self_attention` equals `torch.nn.functional.multi_head_attention_forward` with identity
-projections. For training, prefer the fused path: these keep the whole (T, T) matrix in memory.
+projections. For training, prefer the fused kernel: these store the whole (T, T) matrix.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bo
     """softmax(Q Kᵀ / √d) V in each head, without an output projection: three (B, T, C) → (B, T, C)."""
     if not Q.shape == K.shape == V.shape:
         shapes = ", ".join(str(tuple(x.shape)) for x in (Q, K, V))
-        raise UserError(f"Q, K and V have shapes {shapes}: give all three the same (B, T, C).")
+        raise UserError(f"expected Q, K and V of the same shape (B, T, C), got {shapes}.")
     n_tok, n_embd = Q.shape[-2:]
     if n_embd % n_heads:
         raise UserError(f"width {n_embd} cannot be split into {n_heads} heads: choose a divisor of {n_embd}.")

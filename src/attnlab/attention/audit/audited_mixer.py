@@ -1,4 +1,4 @@
-"""What an audit looks at, and what it finds."""
+"""The mixer under audit, and the findings of a check."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from attnlab.base.errors import UserError
 class Finding:
     check: str
     passed: bool | None
-    """None: could not be decided here, or nothing was promised."""
+    """None: not decidable on this machine, or nothing was promised."""
     evidence: str
 
 
 @dataclass(frozen=True)
 class AuditedMixer:
-    """The mixer under audit: how to build it, and the precision its numbers are compared in."""
+    """A mixer by name: how to build it, and the precision in which its numbers are compared."""
 
     name: str
     shape: MixerShape
@@ -50,7 +50,7 @@ class AuditedMixer:
 
 
 def audited_mixer(name: str, shape: MixerShape) -> AuditedMixer:
-    """In 64 bits, where rounding cannot be mistaken for anything; in 32 if the mixer insists on them."""
+    """In 64 bits, where no rounding looks like a fault; in 32 if the mixer supports nothing else."""
     audited = AuditedMixer(name, shape, torch.float64)
     mixer = audited.build()
     try:
@@ -64,7 +64,7 @@ def audited_mixer(name: str, shape: MixerShape) -> AuditedMixer:
 
 
 def one_head(audited: AuditedMixer) -> MixerShape | None:
-    """The shape with a single head, if the mixer can be built so."""
+    """The shape with a single head, if the mixer can be built with it."""
     shape = replace(audited.shape, heads=1)
     try:
         build_mixer(audited.name, shape)(audited.tokens().float())

@@ -12,10 +12,10 @@ def check_future_gradient(audited: AuditedMixer) -> Finding:
     mixer, x = audited.build(), audited.tokens().requires_grad_()
     y = mixer(x)
     weights = torch.randn_like(y[0, 0])
-    reach = torch.stack(  # (T, T): how much output t moves with token j
+    reach = torch.stack(  # (T, T): how much output t changes with token j
         [torch.autograd.grad(y[0, t] @ weights, x, retain_graph=True)[0][0].norm(dim=-1) for t in range(x.shape[1])]
     )
-    return _future("future, by gradient", audited, reach.triu(1), "moves with", f"|∂y/∂x| up to {reach.max():.2g}")
+    return _future("future, by gradient", audited, reach.triu(1), "changes with", f"|∂y/∂x| up to {reach.max():.2g}")
 
 
 def check_future_perturbation(audited: AuditedMixer) -> Finding:
@@ -50,7 +50,7 @@ def _future(check: str, audited: AuditedMixer, leaks: Tensor, verb: str, method:
 def _how_it_leaks(audited: AuditedMixer) -> str:
     """With one head, a leak through the normaliser only rescales what the output would be.
 
-    So the changes that many different futures make at one position all lie on a line.
+    So the changes that many different futures cause at one position are all on one line.
     """
     if one_head(audited) is None:
         return ""
@@ -61,5 +61,5 @@ def _how_it_leaks(audited: AuditedMixer) -> str:
     changes = (mixer(futures) - mixer(x))[:, half - 1]  # (12, C)
     sizes = torch.linalg.svdvals(changes)
     if not sizes.isfinite().all() or sizes[1] > 1e-6 * sizes[0]:
-        return "it reads what later tokens hold"
+        return "it reads the content of later tokens"
     return "later tokens only rescale it: they are in the sum that normalises the weights"

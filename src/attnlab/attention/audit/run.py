@@ -1,10 +1,10 @@
-"""Is this mixer what it says it is? Each check states a property and shows the evidence.
+"""Does a mixer keep its promises? Each check states a property and shows the evidence.
 
 future, by gradient        no output has a derivative by a later token
 future, by perturbation    no output changes when later tokens are replaced or cut off
 batch                      a sequence gives the same alone and among others
-padding                    real positions do not notice what stands in padding
-gradients                  every parameter is reached by the loss
+padding                    the content of padding does not change real positions
+gradients                  every parameter has a gradient
 cache                      decoding step by step gives what the full pass gives
 large inputs               outputs and gradients stay finite
 half precision             finite in 16 bits, and how close to 32
@@ -55,7 +55,7 @@ SHORTEST = 12
 def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool = True) -> Audit:
     """All checks on the mixer of that name or file."""
     if shape.context < SHORTEST:
-        raise UserError(f"a context of {shape.context} is too short to audit: give at least {SHORTEST}.")
+        raise UserError(f"a context of {shape.context} is too short for an audit: give at least {SHORTEST}.")
     with torch.random.fork_rng(devices=[]), one_thread():
         audited = audited_mixer(name, shape)
         findings = [check(audited) for check in BEHAVIOUR if shape.causal or check not in CAUSAL_ONLY]
@@ -86,21 +86,21 @@ def check_batch(audited: AuditedMixer) -> Finding:
 
 @torch.no_grad()
 def check_padding(audited: AuditedMixer) -> Finding:
-    """With the real tokens first, in the direction asked for and, if there is one, the other."""
+    """With the real tokens first, in both directions the mixer supports."""
     variant = find_variant(audited.name)
-    told, passed = [], True
-    directions = {"causal": (True, variant.causal), "both ways": (False, variant.bidirectional)}
+    differences, passed = [], True
+    directions = {"causal": (True, variant.causal), "bidirectional": (False, variant.bidirectional)}
     for word, (causal, able) in directions.items():
         if not able:
             continue
         mixer, x = audited.build(causal=causal), audited.tokens(batch=2)
         real = x.shape[1] // 2
         padding = torch.arange(x.shape[1]) < torch.tensor([[real], [x.shape[1]]])
-        garbage = torch.where(padding[..., None], x, 30.0)
-        worst = audited.differs(mixer(garbage, padding)[:1, :real], mixer(x[:1, :real]))
+        noise = torch.where(padding[..., None], x, 30.0)
+        worst = audited.differs(mixer(noise, padding)[:1, :real], mixer(x[:1, :real]))
         passed = passed and worst <= audited.tolerance
-        told.append(f"{word}: {worst:.1g}")
-    return Finding("padding", passed, "padding changes real positions by " + ", ".join(told))
+        differences.append(f"{word}: {worst:.1g}")
+    return Finding("padding", passed, "padding changes real positions by " + ", ".join(differences))
 
 
 def check_gradients(audited: AuditedMixer) -> Finding:
@@ -115,18 +115,18 @@ def check_gradients(audited: AuditedMixer) -> Finding:
             if parameter.grad is None or not parameter.grad.any():
                 dead.append(f"all of {label}")
             elif isinstance(module, nn.Linear) and name == "weight":
-                # A row makes one number of the output; several projections may share a matrix.
+                # A row computes one number of the output; several projections may share a matrix.
                 silent = parameter.grad.abs().amax(1) <= 1e-12 * largest
                 if silent.any():
                     dead.append(f"{int(silent.sum())} of {len(silent)} rows of {label}{_parts(mixer, path, silent)}")
     count = sum(p.numel() for p in mixer.parameters())
     if dead:
         return Finding("gradients", False, "no gradient for " + ", ".join(dead))
-    return Finding("gradients", True, f"all of {count:,} parameters are reached")
+    return Finding("gradients", True, f"all {count:,} parameters have one")
 
 
 def _parts(mixer: nn.Module, path: str, silent: Tensor) -> str:
-    """Which of the things a shared matrix makes are silent, if its owner tells their sizes."""
+    """Which outputs of a shared matrix have no gradient, if its module has their `sizes`."""
     owner = mixer.get_submodule(path.rpartition(".")[0])
     sizes = getattr(owner, "sizes", None)
     if not isinstance(sizes, list) or sum(sizes) != len(silent):
@@ -138,7 +138,7 @@ def _parts(mixer: nn.Module, path: str, silent: Tensor) -> str:
 
 @torch.no_grad()
 def check_cache(audited: AuditedMixer) -> Finding:
-    """Two rows of different length, read in one piece, then by one and by three tokens."""
+    """Two rows of different length, read at once, then by one and by three tokens."""
     mixer, x = audited.build(), audited.tokens(batch=2)
     full, cache, worst = mixer(x), Cache(), 0.0
     starts, piece = [x.shape[1] // 4, x.shape[1] // 3], x.shape[1] // 3
@@ -154,7 +154,7 @@ def check_cache(audited: AuditedMixer) -> Finding:
         for row, part in enumerate(new):
             worst = max(worst, audited.differs(y[row], full[row, part]))
         step += size
-    return Finding("cache", worst <= audited.tolerance, f"{step} tokens decoded, off the full pass by {worst:.1g}")
+    return Finding("cache", worst <= audited.tolerance, f"{step} tokens decoded, {worst:.1g} off the full pass")
 
 
 def check_large_inputs(audited: AuditedMixer) -> Finding:
@@ -180,13 +180,13 @@ def check_half(audited: AuditedMixer) -> list[Finding]:
     findings = []
     for result in try_half(audited.name, audited.shape):
         if not result.able:
-            verdict, evidence = None, "this machine cannot multiply such matrices"
+            verdict, evidence = None, "this machine cannot multiply matrices of this type"
         elif not result.ran:
             verdict, evidence = False, result.message or "the process died"
         elif result.error is None:
             verdict, evidence = False, "outputs or gradients are not finite"
         else:
-            verdict, evidence = True, f"finite, off 32 bits by {result.error:.1%} of the largest output"
+            verdict, evidence = True, f"finite, {result.error:.1%} of the largest output off 32 bits"
         findings.append(Finding(f"half precision, {result.dtype}", verdict, evidence))
     return findings
 
@@ -197,10 +197,13 @@ def check_cost(audited: AuditedMixer) -> list[Finding]:
     measured = growth(lambda shape: build_mixer(audited.name, shape), shape)
     span = f"T = {measured.lengths[-3]} to {measured.lengths[-1]}"
     findings = []
-    for check, found, promised in (("time", measured.time, variant.time), ("memory", measured.memory, variant.memory)):
-        verdict = None if promised is None else found <= promised + SLACK
+    for check, exponent, promised in (
+        ("time", measured.time, variant.time),
+        ("memory", measured.memory, variant.memory),
+    ):
+        verdict = None if promised is None else exponent <= promised + SLACK
         word = "nothing promised" if promised is None else f"T^{promised:g} promised"
-        findings.append(Finding(check, verdict, f"T^{found:.2f} measured over {span}, {word}"))
+        findings.append(Finding(check, verdict, f"T^{exponent:.2f} measured over {span}, {word}"))
     return findings
 
 

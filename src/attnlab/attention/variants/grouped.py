@@ -1,4 +1,4 @@
-"""Fewer keys and values than queries: groups of query heads look into the same memory.
+"""Fewer keys and values than queries: groups of query heads share keys and values.
 
     Y_i = softmax(Q_i K_gᵀ / √D) V_g,   g = the group of head i
 

@@ -2,8 +2,8 @@
 
     W_tj = exp(s_tj) / Σ_{i ≤ T} exp(s_ti) for j ≤ t, 0 for j > t
 
-No value of the future is read, but the normaliser sums over all T scores: every output is scaled by how
-much the query would have liked the future, and that tells of it. While decoding there is no future yet,
+No value of the future is read, but the normaliser sums over all T scores: every output is scaled by the
+scores of future keys, and so depends on them. While decoding there is no future yet,
 so a trained model meets scales it has never seen. O(T²) time and memory.
 """
 

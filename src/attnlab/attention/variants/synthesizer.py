@@ -2,7 +2,7 @@
 
     Y_i = softmax(S_i) (x V_i),   Y = [Y_1; …; Y_H] A
 
-    synthesizer                   S_i = relu(x A_i + b_1) B_i + b_2        a B_i for each head
+    synthesizer                   S_i = relu(x A_i + b_1) B_i + b_2        one B_i per head
     synthesizer-shared            S_i = relu(x A_i + b_1) B + b_2          one B for all heads
     synthesizer-factorised-dense  S_i[t, j] = a_i(x_t)[j div n] · b_i(x_t)[j mod n]
     synthesizer-random            S_i = R_i                                the input is ignored
@@ -90,7 +90,7 @@ class FactorisedDense(nn.Module):
 
 
 class Random(nn.Module):
-    """A trained matrix of scores for each head, the same for every input."""
+    """A trained matrix of scores per head, the same for every input."""
 
     def __init__(self, shape: MixerShape) -> None:
         super().__init__()
