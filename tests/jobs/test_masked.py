@@ -245,7 +245,7 @@ def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], 
 
 
 def test_it_cannot_be_asked(new: Path) -> None:
-    with pytest.raises(UserError, match="is no GPT: masked words made a BERT of it"):
+    with pytest.raises(UserError, match="is a BERT trained on masked words, not a GPT"):
         load_gpt(new)
 
 

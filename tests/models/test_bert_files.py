@@ -212,7 +212,7 @@ def without(name: str, folder: Path) -> None:
         (lambda f: change_config(f, model_type="roberta"), "type 'roberta', not 'bert'"),
         (lambda f: change_config(f, position_embedding_type="relative_key"), "position_embedding_type 'relative_key'"),
         (lambda f: change_config(f, vocab_size=98), "weights and config are not from the same checkpoint"),
-        (lambda f: change_config(f, hidden_size="wide"), "value of the wrong kind"),
+        (lambda f: change_config(f, hidden_size="wide"), "value of the wrong type"),
         (lambda f: change_config(f, hidden_act="sine"), "unknown activation 'sine'"),
         (lambda f: change_config(f, num_hidden_layers=3), "lack encoder.layer.2"),
         (lambda f: change_config(f, attention="evil.py"), "your own attention: name its file"),
