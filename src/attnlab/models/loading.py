@@ -41,7 +41,7 @@ def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSecti
         raise UserError(f"{run} is a {record['kind']} run: it contains no language model.")
     if not (run / "vocabulary.json").is_file():
         raise UserError(
-            f"{run} is a BERT trained on masked words, not a GPT: use 'attnlab classify --model {run}/model'."
+            f"{run} is a BERT trained on masked words, not a GPT: use it with 'classify --model {run}/model'."
         )
     vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
     section = check(GPTSection, read_config(run)["model"])

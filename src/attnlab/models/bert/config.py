@@ -131,21 +131,17 @@ def read_config(path: Path, content: dict[str, Any], changes: dict[str, Any]) ->
     }
     values |= {name: content[name] for name in OWN if name in content and name not in changes}
     if str(values.get("attention", "")).endswith(".py"):  # a downloaded folder must not choose code to run
-        raise UserError(
-            f"{path} was trained with your own attention: give its file, attention={values['attention']!r}."
-        )
+        raise UserError(f"{path} uses your own attention: give its file, attention={values['attention']!r}.")
     if "BertForSequenceClassification" in (content.get("architectures") or []):
         values.setdefault("classify_from", "pooler")
     names = content.get("id2label")
     if names:
         values["labels"] = tuple(str(names[key]) for key in sorted(names, key=int))
-    elif "num_labels" in found:
+    elif "num_labels" in content:
         values["labels"] = label_names(content["num_labels"])
     try:
         return BertConfig(**values).changed(**changes)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except TypeError:
-        raise UserError(
-            f"{path} has a value of the wrong type: text instead of a number, or the other way round."
-        ) from None
+        raise UserError(f"{path} has a value of the wrong type, such as text instead of a number.") from None

@@ -91,9 +91,7 @@ class MaskedHead(nn.Module):
             targets = labels[chosen]  # (M,)
             size = self.decoder.out_features
             if targets.numel() and not 0 <= int(targets.min()) <= int(targets.max()) < size:
-                raise UserError(
-                    f"the id of a masked piece is not below the model's {size} pieces: use its own tokenizer."
-                )
+                raise UserError(f"a masked piece's id is not among the model's {size}: use its own tokenizer.")
             logits = self(vectors[chosen])
             total = F.cross_entropy(logits, targets, reduction="sum")
             loss = total / max(1, targets.numel())  # 0 for a batch without a masked piece
