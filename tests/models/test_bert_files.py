@@ -212,7 +212,7 @@ def without(name: str, folder: Path) -> None:
         (lambda f: change_config(f, model_type="roberta"), "type 'bert', got 'roberta'"),
         (
             lambda f: change_config(f, position_embedding_type="relative_key"),
-            "position_embedding_type 'absolute', got 'relative_key'",
+            "'absolute', got 'relative_key'",
         ),
         (lambda f: change_config(f, vocab_size=98), "weights and config are not from the same checkpoint"),
         (lambda f: change_config(f, hidden_size="wide"), "value of the wrong type"),
