@@ -1,4 +1,4 @@
-"""The audit finds nothing where there is nothing, and each fault where there is one."""
+"""The audit passes sound mixers, and finds each fault of an unsound one."""
 
 import pytest
 import torch
@@ -52,7 +52,7 @@ def test_sound_variants_pass(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(VARIANTS) - {"argmax"}))
-def test_all_pass_when_they_read_both_ways(name):
+def test_all_pass_when_bidirectional(name):
     assert failed(name, MixerShape(width=8, heads=2, context=20, causal=False)) == {}
 
 
@@ -75,7 +75,7 @@ def test_argmax_is_caught_without_gradients_for_queries_and_keys():
     assert "(queries and keys)" in found["gradients"]
 
 
-def test_reading_the_future_is_told_from_normalising_by_it(own):
+def test_reading_the_future_is_distinguished_from_normalising_by_it(own):
     found = failed(own("return past.T @ v / T"))
     assert "reads the content of later tokens" in found["future, by gradient"]
     assert {"future, by perturbation", "cache", "padding"} <= set(found)
@@ -126,7 +126,7 @@ def test_too_short_a_sequence_is_one_sentence():
     assert failed("vanilla", MixerShape(8, 2, 12)) == {}
 
 
-def test_a_mixer_that_insists_on_32_bits_is_audited_in_them(own):
+def test_a_mixer_that_needs_32_bits_is_audited_in_them(own):
     assert failed(own("return (past.float() @ v.float())")) == {}
 
 
@@ -162,7 +162,7 @@ def test_peak_memory_counts_what_is_alive_at_once():
     assert peak_bytes(work) == 4 * 4000
 
 
-def test_memory_of_the_open_path_grows_faster_than_of_the_fused():
+def test_memory_of_explicit_weights_grows_faster_than_of_the_fused_kernel():
     shape = MixerShape(8, 1, 8)
     lengths = (128, 256, 512)
     powers = {

@@ -1,4 +1,4 @@
-"""A person's own file as a variant, and what is said when it is wrong."""
+"""A user's file as a variant, and the messages when it is wrong."""
 
 import pytest
 import torch
@@ -57,7 +57,7 @@ def test_a_model_takes_the_path_as_a_name(own):
     assert len(generate(model, [[1], [2, 3]], 3)[1].tokens) == 3
 
 
-def test_helpers_may_stand_beside_a_class_called_mixer(own):
+def test_helpers_are_allowed_beside_a_class_named_mixer(own):
     text = AVERAGE.replace("class Average", "class Helper(torch.nn.Module): pass\n\nclass Mixer")
     assert type(build_mixer(own(text), SHAPE).inner).__name__ == "Mixer"
 
@@ -83,18 +83,18 @@ def test_what_is_wrong_is_one_sentence(own, text, sentence):
         build_mixer(own(text), SHAPE)(torch.randn(1, 4, 8))
 
 
-def test_a_causal_only_mixer_is_not_built_both_ways(own):
+def test_a_causal_only_mixer_is_not_built_bidirectional(own):
     path = own(AVERAGE.replace("time = 1", "bidirectional = False"))
     with pytest.raises(UserError, match="causal only"):
         build_mixer(path, MixerShape(8, 2, 12, causal=False))
 
 
-def test_a_missing_file_is_told():
+def test_a_missing_file_is_reported():
     with pytest.raises(UserError, match=r"there is no file nowhere/mine\.py"):
         build_mixer("nowhere/mine.py", SHAPE)
 
 
-def test_the_starting_file_works_and_so_does_its_test(tmp_path):
+def test_the_template_works_and_so_does_its_test(tmp_path):
     mixer, test = write_starter("my-idea", tmp_path)
     assert build_mixer(str(mixer), SHAPE)(torch.randn(2, 5, 8)).shape == (2, 5, 8)
     assert pytest.main(["-q", "-p", "no:cacheprovider", str(test)]) == 0

@@ -139,7 +139,7 @@ def test_old_names_are_understood(saved: Path, prefix: str) -> None:
     same(with_head.bert(IDS, MASK).last_hidden_state, again(IDS, MASK).last_hidden_state)
 
 
-def test_what_is_built_anew_or_left_is_said_once(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_and_unused_weights_are_reported_once(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = BertForCLSMLM.from_pretrained(saved, labels=5)
     said = capsys.readouterr().err.strip()
     assert said == f"{saved}: new, untrained: classifier, head of masked words; not used: pooler."
@@ -149,7 +149,7 @@ def test_what_is_built_anew_or_left_is_said_once(saved: Path, capsys: pytest.Cap
     assert capsys.readouterr().err == ""
 
 
-def test_a_head_for_other_classes_or_another_task_is_built_anew(tmp_path: Path) -> None:
+def test_a_head_for_other_classes_or_another_task_is_replaced(tmp_path: Path) -> None:
     wild(BertForSequenceClassification, SMALL.changed(labels=3)).save_pretrained(tmp_path)
     assert BertForSequenceClassification.from_pretrained(tmp_path).weight_report.new == ()
     for changes in ({"labels": 4}, {"classify_from": "pooler"}):
@@ -182,7 +182,7 @@ def change_config(folder: Path, **fields: Any) -> None:
 
 
 class Code:
-    """What a pickle may carry: something to call when it is read."""
+    """What a pickle may contain: code that runs when it is read."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return exec, ("raise SystemExit('code was run')",)
@@ -210,10 +210,7 @@ def without(name: str, folder: Path) -> None:
         (lambda f: (f / "config.json").unlink(), "has no config.json"),
         (lambda f: (f / "config.json").write_text("{,"), "line 1 is not JSON"),
         (lambda f: change_config(f, model_type="roberta"), "type 'bert', got 'roberta'"),
-        (
-            lambda f: change_config(f, position_embedding_type="relative_key"),
-            "'absolute', got 'relative_key'",
-        ),
+        (lambda f: change_config(f, position_embedding_type="relative_key"), "'absolute', got 'relative_key'"),
         (lambda f: change_config(f, vocab_size=98), "weights and config are not from the same checkpoint"),
         (lambda f: change_config(f, hidden_size="wide"), "value of the wrong type"),
         (lambda f: change_config(f, hidden_act="sine"), "unknown activation 'sine'"),
@@ -233,7 +230,7 @@ def test_a_folder_that_cannot_be_read_is_one_sentence(saved: Path, spoil: Any, s
     assert "\n" not in str(error.value)
 
 
-def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a folder"):
         BertModel.from_pretrained(tmp_path / "none")
 
@@ -290,7 +287,7 @@ def test_all_of_it_works_where_neither_transformers_nor_tokenizers_is_installed(
     assert done.returncode == 0, done.stderr
 
 
-def test_a_tokenizer_and_a_model_lie_in_one_folder(tmp_path: Path) -> None:
+def test_a_tokenizer_and_a_model_share_one_folder(tmp_path: Path) -> None:
     tokenizer = WordPiece.learn(["some words to learn from"] * 3, 60)
     model = wild(BertModel, SMALL.changed(vocabulary=len(tokenizer)))
     tokenizer.save_pretrained(tmp_path)

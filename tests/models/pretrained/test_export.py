@@ -1,4 +1,4 @@
-"""An exported folder is plain transformers and says what the run says; what cannot be is refused in a sentence."""
+"""An exported folder is plain transformers with the run's predictions; what cannot be exported is refused."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def said(trained: TunedClassifier, pairs: list[str] | None = None) -> torch.Tens
 
 
 def by_pipeline(folder: Path, classes: tuple[str, ...], pairs: list[str] | None = None) -> torch.Tensor:
-    """What transformers' own pipeline says, in the order of the classes."""
+    """The probabilities of transformers' pipeline, in the order of the classes."""
     pipe = transformers.pipeline("text-classification", str(folder), device="cpu")
     inputs = [{"text": text, "text_pair": pairs[n]} if pairs else text for n, text in enumerate(TEXTS)]
     rows = [pipe(given, top_k=None, truncation=True) for given in inputs]

@@ -88,7 +88,7 @@ def test_attention_with_dropout_equals_torchs_where_nothing_is_dropped() -> None
         torch.testing.assert_close(ours, theirs)
 
 
-def test_weights_keep_their_names_and_the_saved_configuration_says_nothing_of_it(tmp_path: Any) -> None:
+def test_weights_keep_their_names_and_the_saved_configuration_is_unchanged(tmp_path: Any) -> None:
     plain, fast = pair("bert", SMALL)
     assert fast.config._attn_implementation == NAME
     assert list(fast.state_dict()) == list(plain.state_dict())
@@ -135,7 +135,7 @@ def test_a_run_records_the_exchange_and_is_loaded_the_same_way(
         assert (exchanged(load_trained(run, "cpu").model.body) > 0) == fast
 
 
-def test_a_configuration_from_before_the_setting_is_fast() -> None:
+def test_a_configuration_without_the_setting_is_fast() -> None:
     saved = json.loads(ClassifyConfig().model_dump_json())
     del saved["model"]["fast"]
     assert check(ClassifyConfig, saved).model.fast

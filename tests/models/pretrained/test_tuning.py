@@ -1,4 +1,4 @@
-"""What learns in each way of tuning, and that a tuned model computes what its definition says."""
+"""Which weights each way of tuning trains, and that a tuned model computes what its definition says."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -169,7 +169,7 @@ def test_a_prompt_is_vectors_before_the_embedded_text(tiny_model: Make) -> None:
         ("bert", "auto", "last", {"layers": 99}, "the model has 2 layers, got 99"),
     ],
 )
-def test_what_cannot_be_tuned_is_said_in_one_sentence(
+def test_what_cannot_be_tuned_is_one_sentence(
     tiny_model: Make, family: str, head: str, method: str, more: dict[str, Any], sentence: str
 ) -> None:
     loaded = load_classifier(str(tiny_model(family)), CLASSES, head=head)
@@ -211,7 +211,7 @@ def test_padding_changes_nothing(tiny_model: Make, family: str) -> None:
         assert together.std(0).max() > 1e-4
 
 
-def test_texts_of_like_length_go_together_and_come_back_in_order(tiny_model: Make) -> None:
+def test_texts_of_similar_length_share_a_batch_and_return_in_order(tiny_model: Make) -> None:
     from attnlab.data.encoded import text_examples
     from attnlab.data.tasks.labelled import Example
 
