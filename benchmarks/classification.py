@@ -38,14 +38,14 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
 from attnlab.data.tasks.labelled import Example, Labelled
 from attnlab.jobs.classify.export import export
-from attnlab.jobs.classify.job import ClassifyJob, encode_splits, load_tuned
+from attnlab.jobs.classify.job import ClassifyJob, encode_splits
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.job import Parts, RunOptions
+from attnlab.models.pretrained.classifier import predict
 from attnlab.models.pretrained.load import import_transformers, quietly
-from attnlab.models.pretrained.predicting import predict
 from attnlab.models.pretrained.source import model_folder
-from attnlab.models.pretrained.tuned import load_trained
+from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.stats.intervals import Mean
 from attnlab.stats.scores import Scores
 from attnlab.training.callbacks import Callback, Outlook, StepReport
@@ -252,7 +252,7 @@ class BodyEveryEpoch(ClassifyJob):
 
     def build(self, device: str) -> Parts:
         data = wanted(read_texts(self.config.data), self.config.data, self.config.training.seed, None)
-        loaded = load_tuned(self.config, data.classes)
+        loaded = load_for_tuning(self.config, data.classes)
         texts = encode_splits(data, loaded, self.config.data.max_tokens)
         labels = torch.tensor(texts["dev"].labels)
 

@@ -35,8 +35,7 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.jobs.scripted import KIND, remove_unstarted, settings_of_run, train_or_resume
 from attnlab.models.bert.config import BertConfig
-from attnlab.models.pretrained.bert_folder import find_bert
-from attnlab.models.pretrained.source import fingerprint
+from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder, is_run, read_record, read_status, series
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.loop import Evaluate, Metric

@@ -150,7 +150,7 @@ def test_the_commands_as_printed(bert: Load, place: Path, capsys: pytest.Capture
 
     bert("classifier_mlm").main([*printed(DAMAGED)[2:], "--no_cuda"])
     model = BertForCLSMLM.from_pretrained("out")
-    assert model.loaded is not None and model.loaded.anew == ()
+    assert model.weight_report is not None and model.weight_report.new == ()
     assert model.config.labels == ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
     data = read_record(Path("out/run"))["data"]
     assert (data["model"], data["unlabelled"], data["mlm_alpha"]) == ("BertForCLSMLM", 90, 0.5)

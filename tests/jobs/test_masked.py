@@ -98,7 +98,7 @@ def test_the_folder_it_leaves_is_read_by_transformers(new: Path) -> None:
     ids = WordPiece.from_pretrained(new / "model").encode(text).input_ids
     assert tokenizer(text)["input_ids"] == ids
     ours = BertForMaskedLanguageModel.from_pretrained(new / "model")
-    assert ours.loaded is not None and ours.loaded.anew == ()
+    assert ours.weight_report is not None and ours.weight_report.new == ()
     given = torch.tensor([ids])
     torch.testing.assert_close(ours(given).logits, theirs(given).logits, atol=1e-5, rtol=1e-5)
 
@@ -124,7 +124,7 @@ def test_a_bert_from_a_folder_goes_on_with_its_own_shape(tmp_path: Path, corpus:
     assert read_config(again)["masking"]["start"] == str(run / "model")
     told, known = read_record(run)["data"], read_record(again)["data"]
     assert known["rows"] > told["rows"]
-    assert "built anew: head of masked words" in told["start_weights"] and "start_weights" not in known
+    assert "new, untrained: head of masked words" in told["start_weights"] and "start_weights" not in known
 
 
 def test_stopped_and_resumed_it_ends_with_the_same_weights(
@@ -247,7 +247,7 @@ def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], 
 
 
 def test_it_cannot_be_asked(new: Path) -> None:
-    with pytest.raises(UserError, match="is no GPT: masked words made a BERT of it"):
+    with pytest.raises(UserError, match="is a BERT trained on masked words, not a GPT"):
         load_gpt(new)
 
 

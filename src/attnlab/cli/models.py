@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab.base import console
+from attnlab.base.errors import UserError
 
 app = typer.Typer(help="Pretrained models: list names, look into one, get one as a folder.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A short name, a hub id (owner/name) or a folder.")]
@@ -52,11 +53,17 @@ def list_models(as_json: Json = False) -> None:
 
 @app.command()
 def show(name: Name, as_json: Json = False) -> None:
-    """Show what a model is: family, shape, vocabulary, parameters, heads that are there or missing, licence."""
+    """Show what a model is: family, shape, vocabulary, parameters, heads, licence, and which layers are exchanged."""
     from attnlab.models.pretrained.folder import describe
+    from attnlab.models.pretrained.load import exchanged_layers
     from attnlab.models.pretrained.source import model_folder
 
-    facts = describe(model_folder(name))
+    folder = model_folder(name)
+    facts = describe(folder)
+    try:
+        facts["fast encoder"] = exchanged_layers(folder)
+    except UserError:  # without transformers, or of a family it does not know, there is no encoder to speed up
+        facts["fast encoder"] = None
     if as_json:
         console.out.print_json(json.dumps(facts))
         return
@@ -80,9 +87,9 @@ def get(
 ) -> None:
     """Get a model from the hub: configuration, tokenizer and weights, never code; whole or not at all."""
     from attnlab.base.files import sha256
+    from attnlab.models.pretrained.folder import weight_files
     from attnlab.models.pretrained.get import get_model
     from attnlab.models.pretrained.source import model_folder
-    from attnlab.models.pretrained.weights import weight_files
 
     if to is None:
         folder = model_folder(name)
@@ -96,28 +103,27 @@ def get(
 
 
 def _catalogue() -> list[dict[str, Any]]:
-    from attnlab.base.errors import UserError
     from attnlab.models.pretrained.catalog import MODELS
     from attnlab.models.pretrained.source import find_here
 
     rows = []
-    for known in MODELS:
+    for entry in MODELS:
         try:
-            place = find_here(known.name)
+            location = find_here(entry.name)
         except UserError:  # the package is not installed
-            place = None
+            location = None
         rows.append(
             {
-                "name": known.name,
-                "hub": known.hub,
-                "family": known.family,
-                "layers": known.layers,
-                "width": known.width,
-                "millions": known.millions,
-                "megabytes": known.megabytes,
-                "where": place and place.where,
-                "folder": place and str(place.folder),
-                "good for": known.good_for,
+                "name": entry.name,
+                "hub": entry.hub,
+                "family": entry.family,
+                "layers": entry.layers,
+                "width": entry.width,
+                "millions": entry.millions,
+                "megabytes": entry.megabytes,
+                "where": location and location.where,
+                "folder": location and str(location.folder),
+                "good for": entry.good_for,
             }
         )
     return rows
@@ -125,7 +131,6 @@ def _catalogue() -> list[dict[str, Any]]:
 
 def _others() -> list[dict[str, Any]]:
     """Folders with other names in the models folder."""
-    from attnlab.base.errors import UserError
     from attnlab.models.pretrained.catalog import CATALOG
     from attnlab.models.pretrained.folder import describe
     from attnlab.models.pretrained.source import VARIABLE

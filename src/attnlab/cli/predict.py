@@ -15,7 +15,7 @@ from attnlab.base.errors import UserError
 
 if TYPE_CHECKING:
     from attnlab.data.tasks.unlabelled import Texts
-    from attnlab.models.pretrained.tuned import Trained
+    from attnlab.models.pretrained.tuned import TunedClassifier
 
 FEW = 20  # texts: more are no table
 SHOWN_CLASSES = 6
@@ -76,7 +76,7 @@ def predict(
         _score(found, to_screen=out is not None)
 
 
-def _read(trained: Trained, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
+def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
     """The texts, and how to begin a sentence about one of them."""
     from attnlab.data.tasks.named import TASKS
     from attnlab.data.tasks.unlabelled import from_file, from_lines, typed
@@ -98,7 +98,7 @@ def _read(trained: Trained, texts: list[str], pairs: list[str], file: Path | Non
     return from_file(file, trained.classes, trained.columns, task.clean if task else str), f"{file}, "
 
 
-def _said(trained: Trained, example: Any, probabilities: list[float]) -> dict[str, Any]:
+def _said(trained: TunedClassifier, example: Any, probabilities: list[float]) -> dict[str, Any]:
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     found = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
     if example.label >= 0:

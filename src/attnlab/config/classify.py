@@ -55,6 +55,9 @@ class EncoderSection(Section):
         "auto", "linear, dense (one layer more), words (T5 answers with the class's name); auto: the family's own."
     )
     dropout: float = option(0.1, "Dropout before the classification head.", ge=0, lt=1)
+    fast: bool = option(
+        True, "Exchange dropout and attention of the encoder for faster ones that compute the same (CPU)."
+    )
 
 
 class JointSection(Section):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from attnlab.evaluation.answer_trace import AnswerTrace
 from attnlab.evaluation.sources import Sources
-from attnlab.models.asking import Said
+from attnlab.models.asking import ModelAnswer
 
-AskModel = Callable[[Sequence[str]], list[Said]]
+AskModel = Callable[[Sequence[str]], list[ModelAnswer]]
 """Questions in, answers out, in the same order."""
 
 
@@ -17,7 +17,7 @@ AskModel = Callable[[Sequence[str]], list[Said]]
 class AnsweredQuestion:
     question: str
     expected: str | None
-    answer: Said
+    answer: ModelAnswer
     name: str | None
     """The person the question is about; None when it does not have the form of the training questions."""
     trace: AnswerTrace | None

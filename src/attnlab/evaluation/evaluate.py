@@ -19,7 +19,7 @@ from attnlab.evaluation.page import write_evaluation_page
 from attnlab.evaluation.results import evaluation_results
 from attnlab.evaluation.sources import Sources, find_sources
 from attnlab.evaluation.unseen_names import ask_unseen_names
-from attnlab.models.asking import MEANING, Said, answer, check_lengths
+from attnlab.models.asking import MEANING, ModelAnswer, answer, check_lengths
 from attnlab.models.loading import load_gpt
 from attnlab.report.numbers import write_json
 from attnlab.runs import fresh_path
@@ -61,7 +61,7 @@ def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
     sources = replace(sources, asked=questions.questions)
     check_lengths(questions, vocabulary, model.shape.context, origin)
 
-    def ask(texts: Sequence[str]) -> list[Said]:
+    def ask(texts: Sequence[str]) -> list[ModelAnswer]:
         return answer(model, vocabulary, texts)
 
     def in_vocabulary(text: str) -> bool:

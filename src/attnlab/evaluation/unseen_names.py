@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab.evaluation.answers import AnsweredQuestion, AskModel
 from attnlab.evaluation.sources import Sources
-from attnlab.models.asking import Said
+from attnlab.models.asking import ModelAnswer
 
 InVocabulary = Callable[[str], bool]  # whether the vocabulary has all tokens of a text
 
@@ -24,7 +24,7 @@ class UnseenName:
     """A name that occurs nowhere in training, and the model's answer."""
 
     name: str
-    answer: Said
+    answer: ModelAnswer
     kind: str
 
 

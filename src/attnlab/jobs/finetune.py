@@ -17,7 +17,7 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
-from attnlab.models.asking import answer, most_common, score, share_right
+from attnlab.models.asking import accuracy_measure, answer, most_common, score
 from attnlab.models.gpt import GPT
 from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
 from attnlab.runs import RunFolder, read_config, read_record
@@ -51,7 +51,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
             model,
             NextToken(),
             NextTokenExamples([examples["train"]], vocabulary.pad),
-            share_right(vocabulary, pairs["dev"]) if has_dev else None,
+            accuracy_measure(vocabulary, pairs["dev"]) if has_dev else None,
             Metric("accuracy", "higher") if has_dev else None,
             files=model_files(self.config.model, vocabulary),
             facts=facts,

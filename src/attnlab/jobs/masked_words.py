@@ -23,8 +23,7 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
-from attnlab.models.pretrained.bert_folder import find_bert
-from attnlab.models.pretrained.source import fingerprint
+from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.loop import Evaluate, Metric
@@ -131,7 +130,7 @@ class MaskedPretraining:
             raise UserError(f"--context {section.context} is more than the {has.context} positions of {folder}.")
         config.masking.start = str(folder)
         facts |= {"start": str(folder), "start_sha256": fingerprint(folder)}
-        if model.loaded is not None and (told := model.loaded.sentence()):
+        if model.weight_report is not None and (told := model.weight_report.sentence()):
             facts["start_weights"] = told  # a head built anew has much to learn: said once, and kept
         return model, tokenizer
 

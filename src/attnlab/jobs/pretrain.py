@@ -22,7 +22,7 @@ from attnlab.data.world.world import World, world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_masking
-from attnlab.models.asking import share_right
+from attnlab.models.asking import accuracy_measure
 from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import NextToken
@@ -119,7 +119,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
     ) -> tuple[Evaluate | None, Metric | None]:
         """What is measured while training: answers to questions, else the loss on documents kept aside, or nothing."""
         if "dev" in pairs:
-            return share_right(vocabulary, pairs["dev"]), Metric("accuracy", "higher")
+            return accuracy_measure(vocabulary, pairs["dev"]), Metric("accuracy", "higher")
         if not documents:
             return None, None
         examples = NextTokenExamples([self._corpus(documents, vocabulary)], vocabulary.pad)  # the same spans every time

@@ -153,15 +153,15 @@ def _write_bytes(path: Path, content: bytes) -> None:
 def weights_of(model: torch.nn.Module) -> Tensors:
     """The model's tensors by name; weights that are tied are stored once.
 
-    A model may say by `given` which weights are those of a base model and stay so: they are loaded from there.
+    A model may name in `base_weights` the weights that stay those of its base model: they are loaded from there.
     """
     seen: set[int] = set()
     kept: Tensors = {}
-    given: frozenset[str] = getattr(model, "given", frozenset())
+    base_weights: frozenset[str] = getattr(model, "base_weights", frozenset())
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            if name not in given:
+            if name not in base_weights:
                 kept[name] = tensor.detach().cpu().contiguous()
     return kept
 

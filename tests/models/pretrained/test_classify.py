@@ -1,4 +1,4 @@
-"""A classification run: what it draws, weighs, watches and writes down; taken up again it ends the same."""
+"""A classification run: what it samples, weighs, watches and records; resumed it ends the same."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture
 def hopeless(tmp_path: Path) -> Path:
-    """The same text with either label: whoever learns it must say one thing always."""
+    """The same text with either label: a model trained on it can only predict one class."""
     folder = tmp_path / "hopeless"
     folder.mkdir()
     for split, count in (("train", 30), ("dev", 20), ("test", 20)):
@@ -41,7 +41,7 @@ def hopeless(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_collapse_is_said_recorded_and_shown(
+def test_a_collapse_is_printed_recorded_and_shown(
     tmp_path: Path,
     tiny_model: Make,
     fit: Make,
@@ -103,7 +103,7 @@ def test_a_try_that_does_not_collapse_is_kept(
 
 
 @pytest.mark.parametrize("method", ["prompt", "lora", "head"])
-def test_taken_up_in_the_middle_it_ends_with_the_same_weights(
+def test_resumed_in_the_middle_it_ends_with_the_same_weights(
     tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path, method: str
 ) -> None:
     whole = fit(
@@ -193,7 +193,7 @@ def test_few_examples_are_drawn_in_proportion() -> None:
         draw(examples, 101, seed=0)
 
 
-def test_a_few_are_learned_by_heart_and_no_test_is_held_out(
+def test_a_few_are_memorized_and_no_test_is_held_out(
     tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path
 ) -> None:
     run = fit(

@@ -23,13 +23,12 @@ from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
-from attnlab.models.pretrained.classifier import Classifier, HeadOnly
+from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
 from attnlab.models.pretrained.label_words import LabelWords
-from attnlab.models.pretrained.load import Loaded
+from attnlab.models.pretrained.load import LoadedClassifier
 from attnlab.models.pretrained.masked import joint_model
-from attnlab.models.pretrained.predicting import Part, predict
 from attnlab.models.pretrained.source import fingerprint
-from attnlab.models.pretrained.tuned import load_trained, load_tuned
+from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.models.pretrained.tuning import learning
 from attnlab.models.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
@@ -84,7 +83,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         config.fill_in_rate()
         everything = read_texts(config.data)
         data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
-        loaded = load_tuned(config, data.classes)
+        loaded = load_for_tuning(config, data.classes)
         texts = encode_splits(data, loaded, config.data.max_tokens)
         model: nn.Module = loaded.model
         examples: dict[str, Examples] = dict(texts)
@@ -125,7 +124,11 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             evaluate,
             metric,
             facts=data.facts()
-            | {"cut": {split: part.cut for split, part in texts.items()}, "weights": fingerprint(loaded.folder)},
+            | {
+                "cut": {split: part.cut for split, part in texts.items()},
+                "weights": fingerprint(loaded.folder),
+                "fast_encoder": loaded.fast_encoder,
+            },
             changes=self._changes(data, texts, loaded),
             finish=finish,
             callbacks=callbacks,
@@ -143,7 +146,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             watch.last = scores = Scores(predict(model, examples["dev"], device), labels["dev"])
             values = scores.summary() | {"largest_share": scores.favourite[1]}
             if len(sample):
-                said = predict(model, Part(examples["train"], sample), device).argmax(-1)
+                said = predict(model, Subset(examples["train"], sample), device).argmax(-1)
                 values["train_accuracy"] = float((said == labels["train"][sample]).double().mean())
             return values
 
@@ -162,7 +165,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _changes(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> list[str]:
+    def _changes(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: LoadedClassifier) -> list[str]:
         longest = min(self.config.data.max_tokens, loaded.longest)
         changes = [*self.tried, *data.notes, *loaded.notes]
         if longest < self.config.data.max_tokens:
@@ -214,7 +217,7 @@ def page_passages(run: Path, record: dict[str, Any]) -> list[Passage]:
     return passages(run, record)
 
 
-def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
+def encode_splits(data: Labelled, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
     longest = min(max_tokens, loaded.longest)
     return {
         split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")

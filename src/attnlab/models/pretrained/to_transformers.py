@@ -1,4 +1,4 @@
-"""A tuned classifier as a model of transformers, the same to the last digit that matters."""
+"""A tuned classifier as a model of transformers, with the same logits."""
 
 from __future__ import annotations
 
@@ -15,43 +15,44 @@ from attnlab.models.pretrained.label_words import LabelWords
 from attnlab.models.pretrained.load import import_transformers, quietly
 from attnlab.models.pretrained.tuning.adapters import ADAPTERS, merge_adapters
 
-ELSE = "export it with --weights-only"
+INSTEAD = "export it with --weights-only"
 
 
-def plain_model(model: Classifier | LabelWords, method: str, classes: Sequence[str]) -> Any:
-    """What `transformers` loads without the lab, or one sentence on why there is no such thing. `model` is used up."""
+def to_transformers(model: Classifier | LabelWords, method: str, classes: Sequence[str]) -> Any:
+    """A model that `transformers` loads without the lab; raises where there is none. Changes `model`."""
     if method in ("prompt", "prefix"):
-        raise UserError(f"a {method} stands beside the weights, and a plain folder has no place for it: {ELSE}.")
+        raise UserError(f"a trained {method} is not part of a plain folder of transformers: {INSTEAD}.")
     if method in ADAPTERS:
         merge_adapters(model)
     if isinstance(model, LabelWords):
         return model.model
     body: Any = model.body
     family = family_of(body.config.model_type)
-    _must_be_the_familys(model, body.config.model_type, family)
-    return _filled(model, family, classes)
+    _check_head(model, body.config.model_type, family)
+    return _with_weights(model, family, classes)
 
 
-def _must_be_the_familys(model: Classifier, kind: str, family: Family) -> None:
+def _check_head(model: Classifier, kind: str, family: Family) -> None:
+    """Pooling and head must be those of transformers' class for the family."""
     if not family.names:
-        raise UserError(f"transformers has no classifier of this kind for a {kind} model: {ELSE}.")
-    own = ACTIVATIONS[family.activation] if family.activation else None
-    if model.pooling != family.pooling or model.head.activation is not own:
-        head = "dense" if own else "linear"
+        raise UserError(f"transformers has no classifier of this kind for a {kind} model: {INSTEAD}.")
+    expected = ACTIVATIONS[family.activation] if family.activation else None
+    if model.pooling != family.pooling or model.head.activation is not expected:
+        head = "dense" if expected else "linear"
         raise UserError(
             f"transformers' classifier for a {kind} model reads the {family.pooling} vector with a {head} head, and "
             f"this one the {model.pooling} vector with a {'dense' if model.head.dense else 'linear'} head: train with "
-            f"--pooling {family.pooling} --head {head}, or {ELSE}."
+            f"--pooling {family.pooling} --head {head}, or {INSTEAD}."
         )
 
 
-def _filled(model: Classifier, family: Family, classes: Sequence[str]) -> Any:
-    """The family's own class with the body's and the head's weights; every name must be met."""
+def _with_weights(model: Classifier, family: Family, classes: Sequence[str]) -> Any:
+    """The family's class with the weights of body and head; every name must match."""
     transformers = import_transformers()
     body: Any = model.body
     config = copy.deepcopy(body.config)
     config.id2label = dict(enumerate(classes))
-    config.label2id = {name: place for place, name in enumerate(classes)}
+    config.label2id = {name: index for index, name in enumerate(classes)}
     config.problem_type = "single_label_classification"
     with quietly():
         target = transformers.AutoModelForSequenceClassification.from_config(config)

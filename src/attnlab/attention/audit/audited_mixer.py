@@ -1,4 +1,4 @@
-"""What an audit looks at, and what it finds."""
+"""The mixer under audit, and the findings of a check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.registry import build_mixer
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 from attnlab.base.errors import UserError
 
 
@@ -17,13 +17,13 @@ from attnlab.base.errors import UserError
 class Finding:
     check: str
     passed: bool | None
-    """None: could not be decided here, or nothing was promised."""
+    """None: not decidable on this machine, or nothing was promised."""
     evidence: str
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The mixer under audit: how to build it, and the precision its numbers are compared in."""
+class AuditedMixer:
+    """A mixer by name: how to build it, and the precision in which its numbers are compared."""
 
     name: str
     shape: MixerShape
@@ -49,25 +49,25 @@ class Subject:
         return float(difference.nan_to_num(nan=float("inf")))
 
 
-def subject_for(name: str, shape: MixerShape) -> Subject:
-    """In 64 bits, where rounding cannot be mistaken for anything; in 32 if the mixer insists on them."""
-    subject = Subject(name, shape, torch.float64)
-    mixer = subject.build()
+def audited_mixer(name: str, shape: MixerShape) -> AuditedMixer:
+    """In 64 bits, where no rounding looks like a fault; in 32 if the mixer supports nothing else."""
+    audited = AuditedMixer(name, shape, torch.float64)
+    mixer = audited.build()
     try:
-        y = mixer(subject.tokens())
+        y = mixer(audited.tokens())
     except UserError:
-        subject = Subject(name, shape, torch.float32)
-        y = subject.build()(subject.tokens())
-    if y.dtype != subject.dtype:
-        subject = Subject(name, shape, torch.float32)
-    return subject
+        audited = AuditedMixer(name, shape, torch.float32)
+        y = audited.build()(audited.tokens())
+    if y.dtype != audited.dtype:
+        audited = AuditedMixer(name, shape, torch.float32)
+    return audited
 
 
-def one_head(subject: Subject) -> MixerShape | None:
-    """The shape with a single head, if the mixer can be built so."""
-    shape = replace(subject.shape, heads=1)
+def one_head(audited: AuditedMixer) -> MixerShape | None:
+    """The shape with a single head, if the mixer can be built with it."""
+    shape = replace(audited.shape, heads=1)
     try:
-        build_mixer(subject.name, shape)(subject.tokens().float())
+        build_mixer(audited.name, shape)(audited.tokens().float())
     except UserError:
         return None
     return shape
