@@ -203,7 +203,7 @@ def test_a_learned_vocabulary_cuts_about_as_finely_as_the_librarys(embedded: lis
 
 @pytest.fixture(scope="module")
 def embedded() -> list[str]:
-    from attnlab.data.tasks.sentiment import load_sentiment
+    from attnlab.data.tasks.catalog import load_sentiment
 
     return [example.text for split in load_sentiment().values() for example in split]
 

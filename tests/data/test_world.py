@@ -157,7 +157,7 @@ def test_more_paraphrases_only_add_wordings() -> None:
 
 def test_strangers_are_not_in_the_world() -> None:
     world = World(SMALL)
-    strangers = world.strangers(200)
+    strangers = world.unseen_names(200)
     assert len(set(strangers)) == 200
     assert not set(strangers) & {person.name for person in world.people}
 

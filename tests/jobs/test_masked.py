@@ -14,7 +14,7 @@ from attnlab.config import check
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import IGNORE
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.text.masking import Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.engine import RunOptions, run_job, saved_config

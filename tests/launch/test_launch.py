@@ -303,7 +303,7 @@ def test_many_who_change_a_record_lose_nothing(tmp_path: Path) -> None:
     def add() -> None:
         run = RunFolder.join(tmp_path / "run")
         for _ in range(10):
-            with run.alone():
+            with run.locked():
                 run.update_record(count=read_record(run.path).get("count", 0) + 1)
 
     workers = [threading.Thread(target=add) for _ in range(4)]

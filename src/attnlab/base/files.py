@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attnlab.base.errors import UserError
+
 
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step."""
@@ -44,6 +46,14 @@ def whole_folder(path: Path) -> Iterator[Path]:
             os.replace(old, path)
         shutil.rmtree(old, ignore_errors=True)
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_new_folder(folder: Path) -> None:
+    """Raise for a folder that contains files already, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file: give a folder that is new or empty.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty: give a folder that is new or empty.")
 
 
 def sync(path: Path) -> None:

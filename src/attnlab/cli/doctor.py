@@ -30,7 +30,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON inst
 
 def _examine() -> dict[str, Any]:
     from attnlab.base.machine import facts, precision
-    from attnlab.base.machine.device import resolve_device
+    from attnlab.base.machine.facts import resolve_device
 
     _, free = facts.memory()
     device = resolve_device("auto")

@@ -78,11 +78,12 @@ def world(
     """Make a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
     given = {name: value for name, value in locals().items() if name != "out" and value is not None}
 
-    from attnlab.data.world.files import check_folder, write_world
+    from attnlab.base.files import check_new_folder
+    from attnlab.data.world.files import write_world
     from attnlab.data.world.world import World, WorldSpec
 
     spec = WorldSpec(**given)
-    check_folder(out)
+    check_new_folder(out)
     made = World(spec)
     write_world(made, out)
     _report(made, out)
@@ -94,7 +95,7 @@ def _report(made: World, out: Path) -> None:
     spec = made.spec
     place, share = made.most_common_place()
     size = (out / "corpus.txt").stat().st_size
-    asked = ", ".join(f"{split} {sum(1 for _ in made.asked(split)):,}" for split in SPLITS)
+    asked = ", ".join(f"{split} {sum(1 for _ in made.iter_questions(split)):,}" for split in SPLITS)
     console.result(f"{out}: {spec.people:,} people, {spec.places:,} places, seed {spec.seed}")
     console.result(f"  corpus.txt  {spec.people * spec.documents:,} documents, {size / 1e6:.1f} MB")
     console.result(f"  questions   {asked}")

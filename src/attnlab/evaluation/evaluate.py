@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import write_text
+from attnlab.base.files import check_new_folder, write_text
 from attnlab.data.questions import Questions, read_questions
-from attnlab.data.world.files import check_folder
 from attnlab.evaluation import files as report
 from attnlab.evaluation.page import write_evaluation_page
 from attnlab.evaluation.results import Answered, Ask, meet_strangers, put, results
@@ -51,7 +50,7 @@ def evaluate_run(run: Path, options: Options) -> Evaluation:
     if options.outputs is not None:
         report.writable(options.outputs)
     if options.out is not None:
-        check_folder(options.out)
+        check_new_folder(options.out)
     known = background(run, options.corpus)
     asked, source, label = _choose(run, options.questions, known)
     known = replace(known, asked=asked.questions)

@@ -67,7 +67,7 @@ def meet_strangers(ask: Ask, readable: Readable, count: int, known: Background, 
     """
     names: dict[str, str] = {}
     if known.world is not None:
-        names = dict.fromkeys(known.world.strangers(count), INVENTED)
+        names = dict.fromkeys(known.world.unseen_names(count), INVENTED)
     if known.reading is not None and not (names and all(readable(known.template.ask(name)) for name in names)):
         names |= dict.fromkeys(recombine(list(known.names), count, known.knows, seed), RECOMBINED)
     said = ask([known.template.ask(name) for name in names]) if names else []

@@ -30,7 +30,7 @@ from attnlab.distributed.sharding import shard
 from attnlab.distributed.team import current
 from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
 from attnlab.runs.checkpoints import Checkpoints
-from attnlab.runs.shared import opened
+from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
@@ -40,7 +40,7 @@ from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.objectives import Objective
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import progress
-from attnlab.training.scaling import standing
+from attnlab.training.scaling import memory_per_process
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState
 
@@ -99,7 +99,7 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     if options.dry_run:
         prepared.describe()
         return None
-    run = opened(lambda: _open_run(prepared, options))
+    run = open_shared(lambda: _open_run(prepared, options))
     with listening() as stop:
         try:
             _train(prepared, run, options, stop)
@@ -157,7 +157,9 @@ class Prepared:
         console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
         console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' a process' if several else ''}")
         if several:
-            held = {how: standing(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")}
+            held = {
+                how: memory_per_process(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")
+            }
             console.result(
                 f"of it, whatever the batch: {held['ddp']:.2f} GiB with --sharding ddp, "
                 f"{held['fsdp']:.2f} GiB with fsdp"

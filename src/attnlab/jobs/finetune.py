@@ -12,7 +12,7 @@ from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.world import WorldSection
 from attnlab.data.questions import Pair, QuestionExamples, read_pairs
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.text.corpus import read_corpus
+from attnlab.data.text.reading import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import world_of
 from attnlab.jobs.engine import Parts

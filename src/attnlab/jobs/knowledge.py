@@ -28,7 +28,7 @@ from attnlab.jobs.registry import run_kind
 from attnlab.jobs.stages import ending_told, run_stage
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, fresh_path, read_record
-from attnlab.runs.shared import opened
+from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 
 
@@ -48,7 +48,7 @@ class KnowledgeJob:
             run_kind("pretrain", pretraining(config), options)
             console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
             return None
-        run = opened(lambda: self._open(options))
+        run = open_shared(lambda: self._open(options))
         with ending_told(run):
             self._stages(run, options)
             team.from_first(lambda: self._conclude(run))
@@ -126,7 +126,9 @@ def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
         }
     if config.data.corpus is None and config.pretrain.objective.name == "causal":
         model, vocabulary, _ = load_gpt(path / "pretrain")
-        results["told_accuracy"] = recalled(model, vocabulary, list(world_of(config.world).told("test")))
+        results["told_accuracy"] = recalled(
+            model, vocabulary, list(world_of(config.world).documents_with_answers("test"))
+        )
     training = {
         name: sum(half["training"][name] for half in halves.values())
         for name in ("step", "tokens", "positions", "seconds")

@@ -14,9 +14,9 @@ from attnlab.base.files import sha256
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.questions import Pair, QuestionExamples, read_pairs
-from attnlab.data.sequences import NextTokenExamples, Source
-from attnlab.data.text.corpus import keep_aside, read_corpus, read_prose
+from attnlab.data.sequences import NextTokenExamples, SequenceSource
 from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.text.reading import read_corpus, read_prose, split_documents
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, world_of
 from attnlab.jobs.engine import Parts
@@ -48,7 +48,7 @@ class PretrainJob:
         vocabulary = Vocabulary.build([*documents, *known, *questions], config.data.tokens)
         model = make_gpt(config.model, vocabulary)
         encoded = [vocabulary.encode(text) for text in documents]
-        train, dev = keep_aside(encoded, config.data.dev_share, config.training.seed)
+        train, dev = split_documents(encoded, config.data.dev_share, config.training.seed)
         corpus = self._corpus(train, vocabulary)
         facts |= {"documents": len(train), "tokens": sum(map(len, train)), "vocabulary": len(vocabulary)}
         if corpus.longer:
@@ -56,7 +56,7 @@ class PretrainJob:
                 f"{corpus.longer} of {len(train)} documents are longer than the context of {config.model.context}: "
                 "an epoch sees a part of them."
             ]
-        sources: list[Source] = [corpus]
+        sources: list[SequenceSource] = [corpus]
         if pairs:
             sources.append(QuestionExamples(pairs["train"], vocabulary, config.model.context, config.data.questions))
         evaluate, metric = self._watch(dev, pairs, vocabulary, device)

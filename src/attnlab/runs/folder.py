@@ -81,7 +81,7 @@ class RunFolder:
         return cls(path, FileLock(path / "lock"))
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Inside, no other process changes the record; one that holds the lock anyway need not wait."""
         with self._lock:
             yield

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.runs.predictions import Said, read_predictions
+from attnlab.runs.predictions import Prediction, read_predictions
 from attnlab.stats.significance import Discordant, bootstrap
 
 SURE = 0.05
 
 
 @dataclass(frozen=True)
-class Pair:
+class PairedRuns:
     """The first against the second: on which examples their chosen runs part, and the difference over all seeds."""
 
     first: str
@@ -42,13 +42,15 @@ class Pair:
         )
 
 
-def pair_of(names: tuple[str, str], chosen: tuple[Said, Said], by_seed: Sequence[tuple[Said, Said]]) -> Pair:
+def pair_runs(
+    names: tuple[str, str], chosen: tuple[Prediction, Prediction], by_seed: Sequence[tuple[Prediction, Prediction]]
+) -> PairedRuns:
     """Two classifiers: the runs to test, and all runs seed by seed."""
     if len({said.examples for both in [chosen, *by_seed] for said in both}) > 1:
         raise UserError(f"{names[0]} and {names[1]} were tested on different examples: they cannot be compared.")
     ones, others = (np.stack([both[side].right for both in by_seed]) for side in (0, 1))  # (S, N)
     seeds, examples = ones.shape
-    return Pair(
+    return PairedRuns(
         *names,
         Discordant.of(chosen[0].right, chosen[1].right),
         float(ones.mean() - others.mean()),
@@ -58,11 +60,11 @@ def pair_of(names: tuple[str, str], chosen: tuple[Said, Said], by_seed: Sequence
     )
 
 
-def runs_tested(first: Path, second: Path) -> str | None:
+def paired_test(first: Path, second: Path) -> str | None:
     """Two runs by their folders, in a sentence; None if one of them made no predictions on test."""
     one, two = read_predictions(first), read_predictions(second)
     if one is None or two is None:
         return None
     if one.examples != two.examples:
         return "They were tested on different examples: no test between them."
-    return pair_of((str(first), str(second)), (one, two), [(one, two)]).sentence()
+    return pair_runs((str(first), str(second)), (one, two), [(one, two)]).sentence()

@@ -14,14 +14,14 @@ from attnlab.base.errors import UserError
 
 
 @dataclass(frozen=True)
-class Said:
+class Prediction:
     """Which examples were right, (N,), and a fingerprint of texts and labels: of which examples that is said."""
 
     right: NDArray[np.bool_]
     examples: str
 
 
-def read_predictions(run: Path, split: str = "test") -> Said | None:
+def read_predictions(run: Path, split: str = "test") -> Prediction | None:
     """predictions-SPLIT.jsonl of a run; None if there is none."""
     path = run / f"predictions-{split}.jsonl"
     if not path.is_file():
@@ -35,4 +35,4 @@ def read_predictions(run: Path, split: str = "test") -> Said | None:
                 examples.update(json.dumps([found["text"], found.get("pair"), found["label"]]).encode())
             except (ValueError, KeyError, TypeError):
                 raise UserError(f"{path}, line {number}: this is no prediction: run it again.") from None
-    return Said(np.array(right, bool), examples.hexdigest())
+    return Prediction(np.array(right, bool), examples.hexdigest())

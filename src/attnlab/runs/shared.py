@@ -12,7 +12,7 @@ from attnlab.distributed.team import current
 from attnlab.runs.folder import RunFolder
 
 
-class Onlooker(RunFolder):
+class ReadOnlyRun(RunFolder):
     """Knows where things are and leaves them alone."""
 
     def __init__(self, path: Path) -> None:
@@ -29,7 +29,7 @@ class Onlooker(RunFolder):
     def write_config(self, config: Mapping[str, Any]) -> None: ...
 
 
-def opened(open_run: Callable[[], RunFolder]) -> RunFolder:
+def open_shared(open_run: Callable[[], RunFolder]) -> RunFolder:
     """The run that the first process opens; the others look on."""
     runs: list[RunFolder] = []
 
@@ -38,4 +38,4 @@ def opened(open_run: Callable[[], RunFolder]) -> RunFolder:
         return runs[0].path
 
     found = current().from_first(path)
-    return runs[0] if runs else Onlooker(found)
+    return runs[0] if runs else ReadOnlyRun(found)

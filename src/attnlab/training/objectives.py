@@ -114,13 +114,13 @@ class Joint:
         return self.peak * WEIGHTS[self.schedule](self.progress)
 
     def parts(self) -> list[tuple[float, Objective]]:
-        main = (1.0, Part(self.main, self.prefix, inside=False))
+        main = (1.0, PartObjective(self.main, self.prefix, inside=False))
         if self.side_weight == 0.0:
             return [main]  # and no work for what does not count
-        return [main, (self.side_weight, Part(self.side, self.prefix, inside=True))]
+        return [main, (self.side_weight, PartObjective(self.side, self.prefix, inside=True))]
 
     def weight(self, batch: Batch) -> float:
-        return Part(self.main, self.prefix, inside=False).weight(batch)
+        return PartObjective(self.main, self.prefix, inside=False).weight(batch)
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         (_, main), *others = self.parts()
@@ -130,7 +130,7 @@ class Joint:
         return loss
 
 
-class Part:
+class PartObjective:
     """An objective on some of a batch's tensors: those whose names begin with `prefix`, or the others."""
 
     def __init__(self, objective: Objective, prefix: str, inside: bool) -> None:

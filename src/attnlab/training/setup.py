@@ -8,7 +8,7 @@ from accelerate.state import AcceleratorState, GradientState, PartialState
 
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts, precision
-from attnlab.base.machine.device import resolve_device
+from attnlab.base.machine.facts import resolve_device
 from attnlab.config import MachineSection
 from attnlab.distributed.team import current
 from attnlab.training.compiling import why_not

@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from attnlab.base.errors import UserError
 from attnlab.version import __version__
 
 GIB = 1024**3
@@ -92,6 +93,28 @@ def devices() -> list[str]:
     if torch.backends.mps.is_available():
         found.append("mps")
     return found
+
+
+def resolve_device(asked: str) -> str:
+    """'auto' takes an accelerator if there is one; a device that is not there is an error, not a fallback."""
+    import torch
+
+    if asked == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(asked)
+    except RuntimeError:
+        raise UserError(f"--device: {asked!r} is no device: use auto, cpu, cuda, cuda:1 or mps.") from None
+    there = {
+        "cpu": True,
+        "cuda": (kind.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not there.get(kind.type, False):
+        raise UserError(f"--device: {asked!r} is not on this machine: use --device auto or --device cpu.")
+    return asked
 
 
 def describe() -> dict[str, Any]:

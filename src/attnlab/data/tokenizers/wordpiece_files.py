@@ -8,7 +8,7 @@ from typing import Any
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
-from attnlab.data.text.lines import read_text
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.wordpiece import CLS, INSIDE, LONGEST_WORD, SEP, SPECIAL, UNKNOWN, WordPiece
 from attnlab.data.tokenizers.wordpiece_text import Words
 

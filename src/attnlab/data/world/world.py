@@ -214,23 +214,23 @@ class World:
 
     def questions(self, split: str) -> list[Pair]:
         """Questions and answers of "train", "dev" or "test"; no person is in two of them."""
-        return list(self.asked(split))
+        return list(self.iter_questions(split))
 
-    def asked(self, split: str) -> Iterator[Pair]:
+    def iter_questions(self, split: str) -> Iterator[Pair]:
         """The same, one after the other."""
         if split not in SPLITS:
             raise UserError(unknown("split", split, SPLITS))
         for index, people in self.blocks():
             yield from (ask(people[i]) for i in self._split(index, split).tolist())
 
-    def told(self, split: str) -> Iterator[tuple[str, str]]:
+    def documents_with_answers(self, split: str) -> Iterator[tuple[str, str]]:
         """The documents about the people of a split, each with the birthplace it tells."""
         mine = set(self._split(np.arange(self.spec.people), split).tolist())
         for number, document in enumerate(self.documents()):
             if (person := number % self.spec.people) in mine:
                 yield document, self.people[person].birthplace
 
-    def strangers(self, count: int) -> list[str]:
+    def unseen_names(self, count: int) -> list[str]:
         """Names of people who are not in this world: nothing about them can have been learned."""
         if self.spec.people + count > names.MOST_PEOPLE:
             raise UserError(f"a world of {self.spec.people:,} people has no {count:,} names left: ask for fewer.")

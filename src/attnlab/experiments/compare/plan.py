@@ -69,7 +69,7 @@ class Plan:
     @contextmanager
     def _variant(self, cell: Cell) -> Iterator[dict[str, Any]]:
         """What is known of a cell's variant, to be changed; nobody else changes it meanwhile."""
-        with self.folder.alone():
+        with self.folder.locked():
             variants = read_record(self.folder.path).get("variants", {})
             yield variants.setdefault(cell.variant.label, {"failures": {}})
             self.folder.update_record(variants=variants)

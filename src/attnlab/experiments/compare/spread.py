@@ -34,7 +34,7 @@ def requeue_comparison(path: Path, config: Any) -> None:
     """The same for one that was begun; `config` is the saved one, or has more seeds."""
     subject_of(config).check(config)
     run = RunFolder.join(path)
-    with run.alone():
+    with run.locked():
         run.write_config(config.model_dump(mode="json"))
         run.set_status("queued", QUEUED)
 
@@ -88,7 +88,7 @@ def _state(cell: Cell, root: Path) -> str:
 
 def _settled(run: RunFolder) -> Any:
     """The configuration with every 'auto' of the machine resolved: by the first who asks, for all."""
-    with run.alone():
+    with run.locked():
         config = saved_comparison(run.path)
         machine = setup.resolve(config.machine)
         if machine != config.machine:

@@ -68,7 +68,7 @@ def requeue_sweep(config: Any, path: Path, retry_failed: bool) -> None:
     must_make_sense(config)
     queue = Queue(path, config, study_of(path))
     run = RunFolder.join(path)
-    with run.alone():
+    with run.locked():
         run.write_config(_told(config))
         queue.fill()
         if retry_failed:

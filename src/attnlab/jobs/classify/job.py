@@ -18,7 +18,7 @@ from attnlab.base.files import write_text
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
-from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import Parts, RunOptions, run_job
@@ -148,7 +148,7 @@ class ClassifyJob:
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _facts(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> dict[str, Any]:
+    def _facts(self, data: LabelledSet, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> dict[str, Any]:
         longest = min(self.config.data.max_tokens, loaded.longest)
         changes = [*self.tried, *data.notes, *loaded.notes]
         if longest < self.config.data.max_tokens:
@@ -163,7 +163,7 @@ class ClassifyJob:
             )
         return data.facts() | {"cut": cut, "weights": fingerprint(loaded.folder), "changes": changes}
 
-    def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
+    def _finish(self, run: RunFolder, data: LabelledSet, scores: Mapping[str, Scores]) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for split, found in scores.items():
             results |= {f"{split}_{name}": value for name, value in found.summary().items()}
@@ -190,7 +190,7 @@ class ClassifyJob:
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
 
-def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
+def encode_splits(data: LabelledSet, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
     longest = min(max_tokens, loaded.longest)
     return {
         split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
@@ -231,7 +231,7 @@ def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Mo
     return table
 
 
-def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
+def prediction_lines(data: LabelledSet, split: str, scores: Scores) -> str:
     """What was said about each example, a JSON object a line: comparisons and lists of mistakes read it."""
     probabilities = scores.logits.softmax(-1)
     lines = []

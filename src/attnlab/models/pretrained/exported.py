@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from attnlab.base.errors import UserError
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
-from attnlab.data.tasks.columns import Columns
+from attnlab.data.tasks.tables import Columns
 from attnlab.models.pretrained.load import import_transformers, load_classifier, load_tokenizer, quietly
 from attnlab.models.pretrained.tuned import Trained, load_tuned, must_be_base
 from attnlab.runs.checkpoints import load_weights

@@ -14,7 +14,7 @@ from attnlab.experiments.compare.classify.rows import ClassifyRow
 from attnlab.experiments.compare.results import Results
 from attnlab.report.numbers import plus_minus
 from attnlab.report.page import Figure, Passage, Table, draw
-from attnlab.runs.paired import SURE, Pair
+from attnlab.runs.paired import SURE, PairedRuns
 
 PANELS = 12
 
@@ -109,7 +109,7 @@ def differences(results: Results) -> Passage | None:
     return Passage(heading, [words.PAIRS], [_matrix(rows, pairs), _details(pairs)])
 
 
-def _matrix(rows: Sequence[ClassifyRow], pairs: Sequence[Pair]) -> Table:
+def _matrix(rows: Sequence[ClassifyRow], pairs: Sequence[PairedRuns]) -> Table:
     found = {(pair.first, pair.second): pair for pair in pairs}
     labels = [row.label for row in rows]
     lines = []
@@ -119,12 +119,12 @@ def _matrix(rows: Sequence[ClassifyRow], pairs: Sequence[Pair]) -> Table:
     return Table(["row − column", *labels[1:]], lines)
 
 
-def _cell(pair: Pair) -> str:
+def _cell(pair: PairedRuns) -> str:
     assert pair.adjusted is not None
     return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SURE else ''}"
 
 
-def _details(pairs: Sequence[Pair]) -> Table:
+def _details(pairs: Sequence[PairedRuns]) -> Table:
     header = [
         "first",
         "second",

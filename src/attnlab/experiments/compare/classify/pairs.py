@@ -8,11 +8,11 @@ from itertools import combinations
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.experiments.compare.classify.rows import ClassifyRow
-from attnlab.runs.paired import Pair, pair_of
+from attnlab.runs.paired import PairedRuns, pair_runs
 from attnlab.stats.significance import holm
 
 
-def tested(first: ClassifyRow, second: ClassifyRow) -> Pair:
+def tested(first: ClassifyRow, second: ClassifyRow) -> PairedRuns:
     """Two variants: McNemar between the run of each that is best on dev, the difference over the seeds both have."""
     for row in (first, second):
         if not row.said:
@@ -21,10 +21,10 @@ def tested(first: ClassifyRow, second: ClassifyRow) -> Pair:
     if not shared:
         raise UserError(f"{first.label} and {second.label} have no seed in common: go on with --resume.")
     chosen = first.said[first.chosen_seed], second.said[second.chosen_seed]
-    return pair_of((first.label, second.label), chosen, [(first.said[seed], second.said[seed]) for seed in shared])
+    return pair_runs((first.label, second.label), chosen, [(first.said[seed], second.said[seed]) for seed in shared])
 
 
-def all_pairs(rows: Sequence[ClassifyRow]) -> list[Pair]:
+def all_pairs(rows: Sequence[ClassifyRow]) -> list[PairedRuns]:
     """Every two of the variants, corrected for their number; none where they were tested on different examples."""
     rows = [row for row in rows if row.said]
     if len({said.examples for row in rows for said in row.said.values()}) > 1:
@@ -34,7 +34,7 @@ def all_pairs(rows: Sequence[ClassifyRow]) -> list[Pair]:
     return [replace(pair, adjusted=p) for pair, p in zip(found, adjusted, strict=True)]
 
 
-def named_pair(rows: Sequence[ClassifyRow], asked: str) -> Pair:
+def named_pair(rows: Sequence[ClassifyRow], asked: str) -> PairedRuns:
     """'A,B': two labels of a comparison."""
     names = [name.strip() for name in asked.split(",")]
     if len(names) != 2:

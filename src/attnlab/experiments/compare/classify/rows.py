@@ -11,7 +11,7 @@ from typing import Any
 from attnlab.experiments.compare.cells import Variant
 from attnlab.experiments.compare.results import Row
 from attnlab.runs import read_config, read_metrics
-from attnlab.runs.predictions import Said, read_predictions
+from attnlab.runs.predictions import Prediction, read_predictions
 from attnlab.stats.intervals import Mean
 
 
@@ -45,7 +45,7 @@ class ClassifyRow(Row):
         return sorted({float(read_config(path)["optimizer"]["lr"]) for path in self.paths.values()})
 
     @cached_property
-    def said(self) -> dict[int, Said]:
+    def said(self) -> dict[int, Prediction]:
         """What was said on test, by seed."""
         found = {seed: read_predictions(path) for seed, path in self.paths.items()}
         return {seed: said for seed, said in found.items() if said is not None}
