@@ -60,7 +60,7 @@ class Clock(Callback):
 
 def world_batches(size: int) -> tuple[Batches, int]:
     """Documents of a synthetic world in words, all cut to one length, so that every step does the same work."""
-    texts = World(WorldSpec(people=400)).corpus()
+    texts = World(WorldSpec(people=400, places=100)).corpus()
     vocabulary = Vocabulary.build(texts, "words")
     documents = [vocabulary.encode(text)[:14] for text in texts]
     documents = [document for document in documents if len(document) == 14]

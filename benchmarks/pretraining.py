@@ -97,7 +97,7 @@ def documents() -> tuple[list[str], str]:
     file = Path(root or "", "birthplaces", "wiki.txt")
     if root and file.is_file():
         return [line for line in read_text(file).splitlines() if line.strip()], "birthplaces/wiki.txt"
-    return World(WorldSpec(people=600)).corpus(), "the synthetic world"
+    return World(WorldSpec(people=600, places=100)).corpus(), "the synthetic world"
 
 
 def batches_of(texts: Sequence[str], context: int, size: int, count: int) -> tuple[list[Batch], list[Batch], int]:
