@@ -24,6 +24,9 @@ class CorpusSection(Section):
     questions: FilePath = option(
         None, "Questions and answers to mix in, tab-separated: answering is learnt with reading."
     )
+    vocabulary_from: FilePath = option(
+        None, "Further text whose characters or words the vocabulary must contain, such as questions to fine-tune on."
+    )
     world_questions: bool = option(False, "Mix in the training questions of the synthetic world.")
     dev: FilePath = option(None, "Questions and answers to choose the best weights by; needs --questions.")
 

@@ -89,6 +89,7 @@ def pretraining(config: KnowledgeConfig) -> PretrainConfig:
     part = config.pretrain.model_dump()
     part["training"]["seed"] = config.seed
     data = config.data.model_dump(exclude={"train", "dev", "test"})
+    data["vocabulary_from"] = config.data.vocabulary_from or config.data.train  # the questions of the second half
     shared = {"data": data, "world": config.world.model_dump(), "model": config.model.model_dump()}
     return check(PretrainConfig, {**part, **shared, "machine": config.machine.model_dump()})
 

@@ -76,6 +76,13 @@ class Vocabulary:
         ids = self.encode(text)
         return ids.count(self.unknown) / len(ids) if ids else 0.0
 
+    def missing(self, texts: Iterable[str]) -> list[str]:
+        """The tokens of the texts that are not in the vocabulary, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(text if self.level == "characters" else split_words(text))
+        return [token for token, _ in counts.most_common() if token not in self._plain_ids]
+
     def to_dict(self) -> dict[str, Any]:
         """What from_dict makes the same vocabulary of, ready for JSON."""
         return {"level": self.level, "tokens": list(self.tokens)}
