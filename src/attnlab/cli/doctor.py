@@ -54,13 +54,16 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in found["precisions"].items()
     ]
     auto = found["auto"]
+    measured = (
+        " if a step of the model is faster in it" if auto["device"] == "cpu" and auto["precision"] != "fp32" else ""
+    )
     return [
         ("processor", f"{found['cpu']}, {found['cores']} cores for this process"),
         ("memory", f"{found['memory_gib']} GiB, {found['memory_free_gib']} GiB free"),
         ("disk", f"{found['disk_free_gib']} GiB free here"),
         ("accelerators", ", ".join(found["devices"]) or "none"),
         (f"precisions on {found['device']}", "\n".join(speeds)),
-        ("auto means", f"device {auto['device']}, precision {auto['precision']}, {auto['threads']} threads"),
+        ("auto means", f"device {auto['device']}, precision {auto['precision']}{measured}, {auto['threads']} threads"),
         ("hub", found["hub"]),
         ("versions", ", ".join(f"{name} {version}" for name, version in found["versions"].items())),
         ("system", found["system"]),

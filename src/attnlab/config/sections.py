@@ -217,7 +217,7 @@ class MachineSection(Section):
 
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = option(
-        "auto", "auto takes the fastest that works, measured in a child process; or fp32, bf16, fp16."
+        "auto", "fp32, bf16, fp16, or auto: the fastest that works, on a CPU measured with the model itself."
     )
     threads: int | Literal["auto"] = option("auto", "CPU threads; auto uses the cores this process may use.")
     compile: Literal["off", "on", "auto"] = option(

@@ -39,6 +39,7 @@ from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Evaluate, Metric, Trainer
 from attnlab.training.objectives import Objective
 from attnlab.training.optimizers import make_optimizer
+from attnlab.training.precision_choice import choose_precision
 from attnlab.training.progress import progress
 from attnlab.training.scaling import memory_per_process
 from attnlab.training.schedules import Schedule
@@ -202,6 +203,11 @@ def _prepare(job: Job, dry_run: bool) -> Prepared:
         changes.append(found.sentence())
     batches = _batches(parts, config, size=config.batch.size)
     steps = _steps(batches, config.training)
+    if config.machine.precision == "auto":
+        config.machine.precision, sentence = team.from_first(
+            lambda: choose_precision(parts.model, parts.objective, batches, config, steps)
+        )
+        changes.append(sentence)
     if config.machine.compile == "auto":
         config.machine.compile, sentence = team.from_first(
             lambda: choose_compile(parts.model, parts.objective, batches, config, steps)

@@ -19,10 +19,11 @@ MIXED = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 def resolve(asked: MachineSection) -> MachineSection:
     """The same settings with every 'auto' replaced by what this machine can do.
 
-    `compile: auto` stays: what to say to it depends on the model and the length of the run.
+    `compile: auto` stays, and `precision: auto` on a CPU that is fast in bf16: both depend on the model, which
+    `choose_compile` and `choose_precision` measure.
     """
     device = resolve_device(asked.device)
-    chosen = precision.choose(device) if asked.precision == "auto" else asked.precision
+    chosen = _auto_precision(device) if asked.precision == "auto" else asked.precision
     if asked.precision != "auto" and asked.precision != "fp32":
         _must_work(device, asked.precision)
     team = current()
@@ -33,6 +34,11 @@ def resolve(asked: MachineSection) -> MachineSection:
         raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
     chosen_too = {"device": device, "precision": chosen, "threads": threads, "processes": processes}
     return MachineSection.model_validate(asked.model_dump() | chosen_too)
+
+
+def _auto_precision(device: str) -> str:
+    fastest = precision.choose(device)
+    return "auto" if device == "cpu" and fastest != "fp32" else fastest
 
 
 SHARDABLE = ("adamw", "adam", "sgd")  # whose states are like the weights, element by element

@@ -11,6 +11,7 @@ import torch
 from attnlab.base.randomness import seed_everything
 from attnlab.config.language import LanguageConfig
 from attnlab.jobs.language import LanguageJob
+from attnlab.training.precision_choice import FEWEST_STEPS, choose_precision
 from attnlab.training.speed import measure_pace
 
 
@@ -20,5 +21,9 @@ def steps_in(seconds: float, config: LanguageConfig) -> int:
     seed_everything(config.training.seed)
     job = LanguageJob(config)
     parts = job.build(config.machine.device)
-    pace = measure_pace(parts.model, parts.objective, job.batches(parts.data), config)  # type: ignore[arg-type]
+    batches = job.batches(parts.data)
+    if config.machine.precision == "auto":
+        config = config.model_copy(deep=True)
+        config.machine.precision, _ = choose_precision(parts.model, parts.objective, batches, config, FEWEST_STEPS)
+    pace = measure_pace(parts.model, parts.objective, batches, config)  # type: ignore[arg-type]
     return max(1, round(seconds / pace.seconds_a_step))
