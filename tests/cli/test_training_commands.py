@@ -27,7 +27,7 @@ TINY = """
         (["--heads", "3", "--width", "16"], "width 16 cannot be split into 3 heads"),
         (["--device", "cuda:7"], "'cuda:7' is not on this machine: use --device auto or --device cpu."),
         (["--corpus", "nowhere.txt"], "nowhere.txt"),
-        (["--config", "nowhere.yaml"], "nowhere.yaml: there is no such recipe."),
+        (["--config", "nowhere.yaml"], "nowhere.yaml does not exist: check the name of the recipe."),
         (["--resume"], "--resume needs --run"),
     ],
 )

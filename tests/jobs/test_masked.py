@@ -234,9 +234,9 @@ def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "sentence"),
     [
-        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot take turns"),
+        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot be combined"),
         (PretrainConfig, {"masking": {"share": 0}}, "greater than 0"),
-        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "answers no questions"),
+        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "cannot answer questions"),
     ],
 )
 def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], sentence: str) -> None:

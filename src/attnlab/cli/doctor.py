@@ -54,9 +54,8 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in found["precisions"].items()
     ]
     auto = found["auto"]
-    measured = (
-        " if a step of the model is faster in it" if auto["device"] == "cpu" and auto["precision"] != "fp32" else ""
-    )
+    depends = auto["device"] == "cpu" and auto["precision"] != "fp32"
+    measured = " if a step of the model is faster in it" if depends else ""
     return [
         ("processor", f"{found['cpu']}, {found['cores']} cores for this process"),
         ("memory", f"{found['memory_gib']} GiB, {found['memory_free_gib']} GiB free"),
