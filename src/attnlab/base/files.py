@@ -1,4 +1,4 @@
-"""Writing files whole or not at all: a temporary name, flushed to the disk, then renamed."""
+"""Files and folders written completely or not at all: under a temporary name, flushed to disk, then renamed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: a reader sees the old content or the new, never a part."""
+    """Replace `path` by `content` in one step: a reader sees the old or the new content, never a part of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -32,7 +32,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name when all is in it; one of that name goes only then."""
+    """A temporary folder to fill, renamed to `path` at the end; an existing folder is removed only then."""
     path = path.absolute()
     partial, old = (path.with_name(f".{path.name}.{os.getpid()}.{what}") for what in ("partial", "old"))
     partial.mkdir(parents=True)
@@ -57,7 +57,7 @@ def check_new_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -44,7 +44,7 @@ def _examine() -> dict[str, Any]:
         "precisions": {t.precision: t.gflops if t.gflops is not None else t.reason for t in trials},
         "auto": {"device": device, "precision": precision.choose(device), "threads": facts.cores()},
         "versions": facts.versions(),
-        "hub": facts.hub(),
+        "hub": facts.hub_status(),
     }
 
 

@@ -161,7 +161,7 @@ def test_a_set_becomes_files_that_read_the_same(glue, tmp_path: Path) -> None:
     [
         ("hub:nyu-mll/glue", "several configurations"),
         ("hub:nyu-mll/glue/sst", "did you mean 'sst2'"),
-        ("hub:nobody/nothing", "has no dataset nobody/nothing"),
+        ("hub:nobody/nothing", "has no public dataset nobody/nothing"),
         ("nobody/nothing", "is neither a task nor a path here"),
         ("hub:glue", "give hub:owner/name"),
         ("hub:a/../b", "give hub:owner/name"),

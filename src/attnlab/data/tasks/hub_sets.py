@@ -95,7 +95,7 @@ def fetch_set(name: HubName) -> Fetched:
     """The files of a data set, from the hub, or from its cache where the hub cannot be reached."""
     try:
         return _fetch(name)
-    except hub.NotThere as error:
+    except hub.NotOnHub as error:
         raise UserError(f"{name.repo} is neither a task nor a path here, and {error}: check the name.") from None
     except hub.Unreachable as error:
         raise UserError(
@@ -130,7 +130,7 @@ Listing = Mapping[str, hub.RemoteFile | None]
 def _listing(repo: str, revision: str = hub.MAIN, otherwise: str = "") -> tuple[Listing, list[str]]:
     try:
         return hub.listing(repo, "dataset", revision), []
-    except hub.NotThere:
+    except hub.NotOnHub:
         if otherwise:
             raise UserError(otherwise) from None
         raise
