@@ -1,4 +1,4 @@
-"""A run seen by a process that does not write to it: of several processes only the first one does."""
+"""A run of several processes: the first one writes to its folder, the others only read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.runs.folder import RunFolder
 
 
 class ReadOnlyRun(RunFolder):
-    """Knows where things are and leaves them alone."""
+    """A run folder that this process does not change."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, FileLock(path / "lock"))
@@ -30,12 +30,12 @@ class ReadOnlyRun(RunFolder):
 
 
 def open_shared(open_run: Callable[[], RunFolder]) -> RunFolder:
-    """The run that the first process opens; the others look on."""
+    """The run that the first process opens; the others get it read-only."""
     runs: list[RunFolder] = []
 
     def path() -> Path:
         runs.append(open_run())
         return runs[0].path
 
-    found = current().from_first(path)
-    return runs[0] if runs else ReadOnlyRun(found)
+    shared_path = current().from_first(path)
+    return runs[0] if runs else ReadOnlyRun(shared_path)

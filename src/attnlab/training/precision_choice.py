@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import time
 from itertools import islice
-from statistics import median
 from typing import TYPE_CHECKING, Literal
 
 import torch
@@ -24,9 +23,10 @@ from attnlab.training.optimizers import make_optimizer
 if TYPE_CHECKING:
     from attnlab.config.job import JobConfig
 
-WARM_UP, TIMED = 2, 5  # steps in each precision
+WARM_UP = 2  # steps in each precision
+FEWEST, MOST = 5, 50  # timed steps in each precision: the shorter they take, the more of them
+ENOUGH, LONGEST = 0.5, 60.0  # seconds after which the fewest steps suffice, and after which even one does
 FEWEST_STEPS = 100  # of a run for which measuring is worth the time it takes
-LONGEST = 60.0  # seconds after which the steps timed so far decide
 CLEAR_GAIN = 1.1
 
 Precision = Literal["fp32", "bf16"]
@@ -56,21 +56,25 @@ def decide(fp32: float, bf16: float) -> PrecisionChoice:
 def measure_steps(
     model: nn.Module, objective: Objective, batches: Batches, config: JobConfig
 ) -> dict[Precision, float]:
-    """Median seconds per training step of a copy of the model, both precisions in turn on the same batches."""
+    """Seconds of the fastest training step of a copy of the model, both precisions in turn on the same batches.
+
+    Other programs can only make a step longer, so the fastest one is the best measurement.
+    """
     trial = copy.deepcopy(model).train()
     optimizer = make_optimizer(trial, config.optimizer)
     seconds: dict[Precision, list[float]] = {"fp32": [], "bf16": []}
     begin = time.perf_counter()
     with random_untouched():
-        for done, (step, _) in enumerate(islice(batches.stream(0, 0), WARM_UP + TIMED)):
-            if done > WARM_UP and time.perf_counter() - begin > LONGEST:
+        for done, (step, _) in enumerate(islice(batches.stream(0, 0), WARM_UP + MOST)):
+            elapsed, timed = time.perf_counter() - begin, done - WARM_UP
+            if (timed >= FEWEST and elapsed > ENOUGH) or (timed >= 1 and elapsed > LONGEST):
                 break
             for precision, times in seconds.items():
                 start = time.perf_counter()
                 _train_step(trial, objective, optimizer, step, precision)
                 if done >= WARM_UP:
                     times.append(time.perf_counter() - start)
-    return {precision: median(times) for precision, times in seconds.items()}
+    return {precision: min(times) for precision, times in seconds.items()}
 
 
 def _train_step(

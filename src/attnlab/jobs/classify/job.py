@@ -237,7 +237,7 @@ def prediction_lines(data: LabelledSet, split: str, scores: Scores) -> str:
     lines = []
     for n, example in enumerate(data.splits[split]):
         shown = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
-        chosen = int(scores.said[n])
+        chosen = int(scores.predicted[n])
         lines.append(
             json.dumps(
                 shown
@@ -254,7 +254,7 @@ def prediction_lines(data: LabelledSet, split: str, scores: Scores) -> str:
 
 
 def _overfit_sentence(scores: Scores) -> str:
-    right, count = int((scores.said == scores.labels).sum()), len(scores.labels)
+    right, count = int((scores.predicted == scores.labels).sum()), len(scores.labels)
     if right == count:
         return f"overfit check passed: all {count} examples learned by heart."
     return (

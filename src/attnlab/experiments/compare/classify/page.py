@@ -14,7 +14,7 @@ from attnlab.experiments.compare.classify.rows import ClassifyRow
 from attnlab.experiments.compare.results import Results
 from attnlab.report.numbers import plus_minus
 from attnlab.report.page import Figure, Passage, Table, draw
-from attnlab.runs.paired import SURE, PairedRuns
+from attnlab.runs.paired import SIGNIFICANT, PairedRuns
 
 PANELS = 12
 
@@ -121,7 +121,7 @@ def _matrix(rows: Sequence[ClassifyRow], pairs: Sequence[PairedRuns]) -> Table:
 
 def _cell(pair: PairedRuns) -> str:
     assert pair.adjusted is not None
-    return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SURE else ''}"
+    return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SIGNIFICANT else ''}"
 
 
 def _details(pairs: Sequence[PairedRuns]) -> Table:
