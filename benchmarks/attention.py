@@ -29,7 +29,7 @@ from torch import Tensor
 from attnlab.attention import VARIANTS, MixerShape, build_mixer, find_variant
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts
-from attnlab.training.memory import measured
+from attnlab.training.estimate import measure_peak
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def scout(side: Side, lengths: Sequence[int], shape: MixerShape, budget: Budget)
             cells.append((Cell(side, length, f"would need about {megabytes / 1000:.1f} GB"), None))
         else:
             layer = Layer(side, replace(shape, context=length))
-            with measured("cpu") as peak:
+            with measure_peak("cpu") as peak:
                 seconds = sum(layer.run())
             megabytes = peak.bytes / 1e6
             cells.append((Cell(side, length, megabytes=megabytes), layer))

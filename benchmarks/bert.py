@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.data.batching import IGNORE, BatchPlan
 from attnlab.data.encoded import LabelledExamples
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.text.masking import MaskedExamples, Masking
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.heads import BertForCLSMLM, BertForSequenceClassification

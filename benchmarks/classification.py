@@ -36,7 +36,7 @@ from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
-from attnlab.data.tasks.labelled import Example, Labelled
+from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.job import ClassifyJob, encode_splits
 from attnlab.jobs.classify.texts import read_texts, wanted
@@ -104,7 +104,7 @@ class Bench:
         )
         return config
 
-    def texts(self, config: ClassifyConfig) -> Labelled:
+    def texts(self, config: ClassifyConfig) -> LabelledSet:
         return wanted(self.everything, config.data, config.training.seed, None)
 
     def lab(self, config: ClassifyConfig, evaluate: bool) -> Measured:
@@ -276,7 +276,7 @@ def watched(kind: type[ClassifyJob], watch: Watch, evaluate: bool = True) -> typ
     return Watched
 
 
-def rows(examples: list[Example], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
+def rows(examples: list[LabelledText], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
     """The input of Trainer: the same tokens, padded by its collator."""
     encoded = encode(tokenizer, [each.text for each in examples], [each.pair for each in examples], longest)
     types = "token_type_ids" in tokenizer.model_input_names

@@ -44,7 +44,7 @@ def pairs_at_hand() -> tuple[list[Pair], list[Pair], str]:
     if (folder / "birth_dev.tsv").is_file():
         train, dev = (read_pairs(folder / name) for name in ("birth_places_train.tsv", "birth_dev.tsv"))
         return train, dev, "birthplaces, dev"
-    world = World(WorldSpec(people=2000))
+    world = World(WorldSpec(people=2000, places=100, dev=0.25, test=0.25))
     return world.questions("train"), world.questions("dev"), "a synthetic world, dev"
 
 

@@ -31,8 +31,8 @@ from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, Tr
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.data.encoded import text_examples
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.tasks.labelled import Example
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
@@ -60,7 +60,7 @@ class Clock(Callback):
 
 def world_batches(size: int) -> tuple[Batches, int]:
     """Documents of a synthetic world in words, all cut to one length, so that every step does the same work."""
-    texts = World(WorldSpec(people=400)).corpus()
+    texts = World(WorldSpec(people=400, places=100)).corpus()
     vocabulary = Vocabulary.build(texts, "words")
     documents = [vocabulary.encode(text)[:14] for text in texts]
     documents = [document for document in documents if len(document) == 14]
@@ -152,7 +152,7 @@ def compare_batching(repeats: int, limit: int, size: int) -> dict[str, float | s
     texts, source = sentences(limit)
     loaded = load_classifier("minilm", ("negative", "positive"))
     model = loaded.model
-    examples = text_examples([Example(text, 0) for text in texts], loaded.tokenizer, 128)
+    examples = text_examples([LabelledText(text, 0) for text in texts], loaded.tokenizer, 128)
     random, sorted_ = (Batches(examples, BatchPlan(examples.lengths, size, by_length=b)) for b in (False, True))
     rates: dict[str, list[float]] = {"random": [], "by length": []}
     padding: dict[str, float] = {}

@@ -34,7 +34,7 @@ from attnlab.config import OptimizerSection
 from attnlab.data.batching import IGNORE, Batch, Batches, BatchPlan
 from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.text.corruption import CorpusExamples
-from attnlab.data.text.lines import read_text
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, GPTShape, preset
@@ -97,7 +97,7 @@ def documents() -> tuple[list[str], str]:
     file = Path(root or "", "birthplaces", "wiki.txt")
     if root and file.is_file():
         return [line for line in read_text(file).splitlines() if line.strip()], "birthplaces/wiki.txt"
-    return World(WorldSpec(people=600)).corpus(), "the synthetic world"
+    return World(WorldSpec(people=600, places=100)).corpus(), "the synthetic world"
 
 
 def batches_of(texts: Sequence[str], context: int, size: int, count: int) -> tuple[list[Batch], list[Batch], int]:

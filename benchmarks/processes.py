@@ -22,7 +22,7 @@ from attnlab.distributed.team import Processes, joined
 from attnlab.launch.processes import run_several
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.objectives import NextToken
-from attnlab.training.scaling import FP32, on_the_wire
+from attnlab.training.scaling import FP32, bytes_sent
 from attnlab.training.step_loss import StepLoss
 
 
@@ -54,7 +54,7 @@ def measure(team: Processes, width: int, rounds: int) -> None:
         dist.all_reduce(gradients)
         sums.append(time.perf_counter() - start)
         gradients.fill_(1)
-    sent = on_the_wire(parameters, team.count)
+    sent = bytes_sent(parameters, team.count)
     console.result(
         f"{parameters:,} parameters, {FP32 * parameters / 1e6:.1f} MB of gradients, {sent / 1e6:.1f} MB sent"
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from attnlab.training.scaling import GIB, Device, Machines, Size, fewest, step_seconds
+from attnlab.training.scaling import GIB, Cluster, Device, Size, fewest_devices, step_seconds
 
 PAGE = Path(__file__).with_name("scaling.md")
 BLOCK = re.compile(r"(<!-- (sizes|fits|times) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
@@ -25,7 +25,7 @@ DEVICES = (
     Device("80 GB (A100)", 80, 312e12),
 )
 LARGE = DEVICES[-1]
-PLACES = {"1 GPU": Machines(LARGE, 1), "8 GPUs": Machines(LARGE, 8), "4 machines of 8": Machines(LARGE, 8, 4)}
+PLACES = {"1 GPU": Cluster(LARGE, 1), "8 GPUs": Cluster(LARGE, 8), "4 machines of 8": Cluster(LARGE, 8, 4)}
 TOKENS = 2**19  # a batch
 CORPUS = 1e9
 
@@ -57,7 +57,7 @@ def fits() -> str:
 def _fit(size: Size, device: Device) -> str:
     if size.memory(size.context, 2) <= device.bytes:
         return "DDP"
-    count = fewest(size, device)
+    count = fewest_devices(size, device)
     return "one device only" if count == 1 else f"FSDP, {count} devices" if count else "no"
 
 
@@ -70,7 +70,7 @@ def times() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _time(size: Size, machines: Machines, sharding: str) -> str:
+def _time(size: Size, machines: Cluster, sharding: str) -> str:
     if machines.count == 1 and sharding == "fsdp":
         return ""
     if size.memory(size.context, machines.count, sharding) > machines.device.bytes:

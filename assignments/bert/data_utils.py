@@ -10,9 +10,9 @@ from pathlib import Path
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.data.encoded import LabelledExamples
-from attnlab.data.tasks.labelled import SPLITS, Labelled
-from attnlab.data.tasks.named import TASKS
-from attnlab.data.tasks.own import find_files, read_own
+from attnlab.data.tasks.catalog import TASKS
+from attnlab.data.tasks.files import find_files, read_files
+from attnlab.data.tasks.labelled import SPLITS, LabelledSet
 from attnlab.data.tokenizers.wordpiece import WordPiece
 
 
@@ -65,7 +65,7 @@ processors = {"yelp": YelpProcessor}
 output_modes = {"yelp": "classification"}
 
 
-def read_reviews(folder: Path) -> Labelled:
+def read_reviews(folder: Path) -> LabelledSet:
     """All three files, checked: an unknown label is reported with its file and line."""
     if not folder.is_dir():
         raise UserError(f"--data_dir: {folder} is not a folder: give the one with train.csv, valid.csv and test.csv.")
@@ -73,12 +73,12 @@ def read_reviews(folder: Path) -> Labelled:
 
 
 @cache
-def _read_once(folder: Path) -> Labelled:
+def _read_once(folder: Path) -> LabelledSet:
     files = find_files(folder)
     if missing := [split for split in SPLITS if split not in files]:
         name = {"dev": "valid.csv", "test": "test.csv"}[missing[0]]
         raise UserError(f"--data_dir: {folder} has no {name}: put train.csv, valid.csv and test.csv there.")
-    return read_own(files, YelpProcessor.task.request, clean=YelpProcessor.task.clean)
+    return read_files(files, YelpProcessor.task.request, clean=YelpProcessor.task.clean)
 
 
 class Features(LabelledExamples):

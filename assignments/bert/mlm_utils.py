@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.named import TASKS
-from attnlab.data.text.corpus import read_prose
+from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.text.masking import MaskedExamples, MaskedRows, Masking, blocks
+from attnlab.data.text.reading import read_prose
 from attnlab.data.tokenizers.wordpiece import WordPiece
 
 

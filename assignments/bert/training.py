@@ -26,7 +26,7 @@ from torch import nn
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256, write_text
-from attnlab.base.machine.device import resolve_device
+from attnlab.base.machine.facts import resolve_device
 from attnlab.base.randomness import random_untouched, seed_everything
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.config.job import JobConfig

@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from attnlab.base.randomness import seed_everything
-from attnlab.data.tasks.labelled import Example
-from attnlab.data.tasks.load import load_labelled
+from attnlab.data.tasks.catalog import load_labelled
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.models.pretrained.load import load_classifier
 from attnlab.report import figures
 from attnlab.stats.intervals import Proportion
@@ -49,20 +49,20 @@ tokenizer = load_classifier(MODEL, data.classes).tokenizer
 # %%
 
 
-class SST2Dataset(Dataset[Example]):
+class SST2Dataset(Dataset[LabelledText]):
     """Sentences with their labels; tokenized when a batch is built."""
 
-    def __init__(self, examples: list[Example]) -> None:
+    def __init__(self, examples: list[LabelledText]) -> None:
         self.examples = examples
 
     def __len__(self) -> int:
         return len(self.examples)
 
-    def __getitem__(self, index: int) -> Example:
+    def __getitem__(self, index: int) -> LabelledText:
         return self.examples[index]
 
     @staticmethod
-    def collate_fn(batch: list[Example]) -> dict[str, Tensor]:
+    def collate_fn(batch: list[LabelledText]) -> dict[str, Tensor]:
         texts = [example.text for example in batch]
         encoded = tokenizer(texts, padding=True, max_length=512, truncation=True, return_tensors="pt")
         return {
@@ -91,7 +91,7 @@ class SST2Dataset(Dataset[Example]):
 splits = {name: SST2Dataset(examples[:SENTENCES]) for name, examples in data.splits.items()}
 
 
-def loader(split: str, size: int = BATCH) -> DataLoader[Example]:
+def loader(split: str, size: int = BATCH) -> DataLoader[LabelledText]:
     return DataLoader(splits[split], size, shuffle=split == "train", collate_fn=SST2Dataset.collate_fn, num_workers=0)
 
 

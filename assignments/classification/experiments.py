@@ -13,7 +13,7 @@ from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
-from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.classify.texts import read_texts
 from attnlab.report import figures
@@ -125,7 +125,7 @@ def run_experiment(asked: Asked) -> Path:
     return folder
 
 
-def chance(data: Labelled) -> str:
+def chance(data: LabelledSet) -> str:
     """The scores of guessing and of the most common class."""
     parts = [f"random chance on {data.name}: {1 / len(data.classes):.1%}"]
     for split in [name for name in ("dev", "test") if name in data.splits]:

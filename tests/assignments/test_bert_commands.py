@@ -228,7 +228,7 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
     "length": ("classifier", f"{SHORT} --max_seq_length 300", {}, "--max_seq_length 300 is more than the model's 128"),
     "label": ("classifier", SHORT, {"yelp_small/valid.csv": b'"1","a"\n"6","b"\n'}, "valid.csv, line 2: the label '6'"),
     "no data": ("classifier", f"{SHORT} --data_dir none", {}, "--data_dir: none is not a folder"),
-    "no train": ("classifier", f"{SHORT} --data_dir models", {}, "models has no file called train"),
+    "no train": ("classifier", f"{SHORT} --data_dir models", {}, "models has no file named train"),
     "no dev": ("classifier", f"{SHORT} --data_dir half", {"half/train.csv": b'"1","a"\n'}, "half has no valid.csv"),
     "vocabulary": (
         "classifier",

@@ -111,7 +111,7 @@ def test_what_would_only_fail_after_pretraining_is_refused_before(tmp_path: Path
 def test_a_place_is_known_in_the_text_when_every_token_of_it_is_predicted() -> None:
     """A model that repeats a table: the right place after the right prefix, and only there."""
     world = World(WorldSpec(people=8, places=4, documents=2, paraphrases=2, name_first=True))
-    told = list(world.told("test")) + list(world.told("train"))
+    told = list(world.documents_with_answers("test")) + list(world.documents_with_answers("train"))
     vocabulary = Vocabulary.build([text for text, _ in told], "words")
 
     class Reader(GPT):

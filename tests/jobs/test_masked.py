@@ -14,7 +14,7 @@ from attnlab.config import check
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import IGNORE
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.text.masking import Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.engine import train_run
@@ -236,9 +236,9 @@ def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "sentence"),
     [
-        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot take turns"),
+        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot be combined"),
         (PretrainConfig, {"masking": {"share": 0}}, "greater than 0"),
-        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "answers no questions"),
+        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "cannot answer questions"),
     ],
 )
 def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], sentence: str) -> None:

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from attnlab.base.errors import UserError
-from attnlab.data.text.lines import read_lines
+from attnlab.data.text.reading import read_lines
 from attnlab.data.tokenizers.wordpiece import SPECIAL, WordPiece
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification

@@ -20,7 +20,7 @@ from torch.utils.data import Dataset
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.data.questions import split_pair
-from attnlab.data.text.lines import numbered_lines, read_text
+from attnlab.data.text.reading import numbered_lines, read_text
 from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, Vocabulary
 from utils import one_sentence
 

@@ -30,7 +30,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON inst
 
 def _examine() -> dict[str, Any]:
     from attnlab.base.machine import facts, precision
-    from attnlab.base.machine.device import resolve_device
+    from attnlab.base.machine.facts import resolve_device
 
     _, free = facts.memory()
     device = resolve_device("auto")
@@ -44,7 +44,7 @@ def _examine() -> dict[str, Any]:
         "precisions": {t.precision: t.gflops if t.gflops is not None else t.reason for t in trials},
         "auto": {"device": device, "precision": precision.choose(device), "threads": facts.cores()},
         "versions": facts.versions(),
-        "hub": facts.hub(),
+        "hub": facts.hub_status(),
     }
 
 
@@ -54,13 +54,15 @@ def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in found["precisions"].items()
     ]
     auto = found["auto"]
+    depends = auto["device"] == "cpu" and auto["precision"] != "fp32"
+    measured = " if a step of the model is faster in it" if depends else ""
     return [
         ("processor", f"{found['cpu']}, {found['cores']} cores for this process"),
         ("memory", f"{found['memory_gib']} GiB, {found['memory_free_gib']} GiB free"),
         ("disk", f"{found['disk_free_gib']} GiB free here"),
         ("accelerators", ", ".join(found["devices"]) or "none"),
         (f"precisions on {found['device']}", "\n".join(speeds)),
-        ("auto means", f"device {auto['device']}, precision {auto['precision']}, {auto['threads']} threads"),
+        ("auto means", f"device {auto['device']}, precision {auto['precision']}{measured}, {auto['threads']} threads"),
         ("hub", found["hub"]),
         ("versions", ", ".join(f"{name} {version}" for name, version in found["versions"].items())),
         ("system", found["system"]),

@@ -14,7 +14,7 @@ from attnlab.base import console
 from attnlab.base.errors import UserError
 
 if TYPE_CHECKING:
-    from attnlab.data.tasks.unlabelled import Texts
+    from attnlab.data.tasks.prediction_inputs import Texts
     from attnlab.models.pretrained.tuned import TunedClassifier
 
 FEW = 20  # texts: more are no table
@@ -78,11 +78,11 @@ def predict(
 
 def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
     """The texts, and how to begin a sentence about one of them."""
-    from attnlab.data.tasks.named import TASKS
-    from attnlab.data.tasks.unlabelled import from_file, from_lines, typed
+    from attnlab.data.tasks.catalog import TASKS
+    from attnlab.data.tasks.prediction_inputs import from_arguments, from_file, from_lines
 
     if texts:
-        return typed(texts, pairs, trained.paired), "--text, "
+        return from_arguments(texts, pairs, trained.paired), "--text, "
     if file is None or str(file) == "-":
         stream = typer.get_text_stream("stdin", encoding="utf-8")
         if stream.isatty():

@@ -1,7 +1,7 @@
-"""Flags made from a configuration's fields, so that a setting is written down once.
+"""Flags generated from the fields of a configuration, so a setting is written once.
 
-`with_flags(PretrainConfig)` gives a command function one option a leaf, grouped by topic, with
-the field's description as help; the function receives the flags that were typed, by path.
+`with_flags(PretrainConfig)` gives a command function one option per leaf, grouped by topic, with the field's
+description as help; the function receives the given flags by their path.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ METAVARS = {int: "INT", float: "NUMBER", str: "TEXT"}
 
 
 def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate `command(flags, ...)`: it gains every leaf of `config`, and of parts of others, as an option."""
+    """Decorate `command(flags, ...)`: it gets every leaf of `config` and of `parts` as an option."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         owners = {key: owner for owner in (config, *parts) for key in leaves(owner)}
@@ -36,11 +36,11 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
             flags: dict[Key, Any] = {key: value for key, value in given.items() if value is not None}
             return command(flags, *args, **kwargs)
 
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        command_parameters = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
         inherited = set(getattr(config.__bases__[0], "model_fields", {}))
         ordered = sorted(owners.items(), key=lambda leaf: leaf[0][0] in inherited)  # its own first
-        made = [_parameter(key, leaves(owner)[key], default_of(owner, key)) for key, owner in ordered]
-        parameters = sorted([*own, *made], key=lambda parameter: parameter.kind)
+        generated = [_parameter(key, leaves(owner)[key], default_of(owner, key)) for key, owner in ordered]
+        parameters = sorted([*command_parameters, *generated], key=lambda parameter: parameter.kind)
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         with_options.__annotations__ = {p.name: p.annotation for p in parameters}
         return with_options
@@ -49,7 +49,7 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
 
 
 def part_of(config: type[Section], topic: str, *names: str) -> type[Section]:
-    """Some settings of a configuration, by their dotted names, under a topic of their own: flags for a command."""
+    """Some settings of a configuration, by their dotted names, under their own topic: flags for a command."""
     base: Any = type("Part", (Section,), {"topic": topic, "__annotations__": {"topic": ClassVar[str]}})
     sections: dict[str, dict[str, Any]] = {}
     for name in names:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import write_text
+from attnlab.base.files import check_new_folder, write_text
 from attnlab.data.questions import Questions, read_questions
-from attnlab.data.world.files import check_folder
 from attnlab.evaluation import files
 from attnlab.evaluation.answers import AnsweredQuestion, AskModel, ask_questions
 from attnlab.evaluation.page import write_evaluation_page
@@ -55,7 +54,7 @@ def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
     if options.outputs is not None:
         files.check_writable(options.outputs)
     if options.out is not None:
-        check_folder(options.out)
+        check_new_folder(options.out)
     sources = find_sources(run, options.corpus)
     questions, origin, label = _choose_questions(run, options.questions, sources)
     sources = replace(sources, asked=questions.questions)

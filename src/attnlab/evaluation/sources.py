@@ -13,7 +13,7 @@ from attnlab.base.files import sha256
 from attnlab.config import check
 from attnlab.config.world import WorldSection
 from attnlab.data.questions import Pair, read_pairs
-from attnlab.data.text.lines import read_lines
+from attnlab.data.text.reading import read_lines
 from attnlab.data.world.world import SPLITS, World, world_of
 from attnlab.evaluation.answer_trace import CorpusLine, PretrainingText
 from attnlab.evaluation.question_template import QuestionTemplate

@@ -38,7 +38,7 @@ def ask_unseen_names(
     """
     names: dict[str, str] = {}
     if sources.world is not None:
-        names = dict.fromkeys(sources.world.strangers(count), INVENTED)
+        names = dict.fromkeys(sources.world.unseen_names(count), INVENTED)
     question = sources.template.question_about
     if sources.pretraining is not None and not (names and all(in_vocabulary(question(name)) for name in names)):
         names |= dict.fromkeys(recombine_names(list(sources.trained_names), count, sources.mentions, seed), RECOMBINED)

@@ -1,4 +1,4 @@
-"""Finding runs, and setting one beside another."""
+"""Finding runs, and the differences between two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.runs.metrics import read_metrics
 
 @dataclass(frozen=True)
 class Summary:
-    """One run in one line."""
+    """One line on a run."""
 
     path: Path
     kind: str
@@ -39,7 +39,7 @@ def find_runs(root: Path) -> Iterator[Path]:
 def summarise(path: Path) -> Summary:
     record, status = read_record(path), read_status(path)
     last: dict[str, Any] = {}
-    for last in read_metrics(path / "metrics.jsonl"):  # noqa: B007  # the last line says how far it is
+    for last in read_metrics(path / "metrics.jsonl"):  # noqa: B007  # the last line has the current step
         pass
     training = record.get("training", {})
     return Summary(
@@ -68,7 +68,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def differences(first: Path, second: Path) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two runs differ; a setting one of them lacks shows as None."""
+    """The settings in which two runs differ; a setting that one of them lacks is None."""
     one, two = flat(read_config(first)), flat(read_config(second))
     names = [*one, *(name for name in two if name not in one)]
     return {name: (one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)}

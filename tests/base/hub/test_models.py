@@ -120,7 +120,7 @@ def test_a_folder_comes_first_then_the_models_folder(hub, bert: Path, tmp_path: 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("someone/nothing", "has no model someone/nothing"),
+        ("someone/nothing", "has no public model someone/nothing"),
         ("roberta-bsae", "did you mean 'roberta-base'"),
         ("a/b/c", "is neither a folder nor a known name"),
         ("../b", "is neither a folder nor a known name"),

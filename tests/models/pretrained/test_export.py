@@ -11,7 +11,7 @@ import torch
 import transformers
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.labelled import Example
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.jobs.classify.export import export
 from attnlab.models.pretrained.tuned import TunedClassifier, load_trained
 from attnlab.runs import read_record
@@ -23,7 +23,7 @@ Make = Callable[..., Path]
 
 
 def said(trained: TunedClassifier, pairs: list[str] | None = None) -> torch.Tensor:
-    examples = [Example(text, -1, pairs[n] if pairs else None) for n, text in enumerate(TEXTS)]
+    examples = [LabelledText(text, -1, pairs[n] if pairs else None) for n, text in enumerate(TEXTS)]
     return trained.logits(trained.encode(examples)).softmax(-1)
 
 
@@ -130,7 +130,7 @@ def test_the_scores_in_the_run_are_those_of_what_is_loaded(
     )
     lines = [json.loads(line) for line in (run / "predictions-test.jsonl").read_text().splitlines()]
     trained = load_trained(run, "cpu")
-    logits = trained.logits(trained.encode([Example(line["text"], -1) for line in lines]))
+    logits = trained.logits(trained.encode([LabelledText(line["text"], -1) for line in lines]))
     chosen = logits.softmax(-1).max(-1)
     assert [trained.classes[place] for place in chosen.indices] == [line["said"] for line in lines]
     assert torch.allclose(chosen.values, torch.tensor([line["probability"] for line in lines]), atol=1e-5)

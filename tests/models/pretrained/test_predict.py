@@ -154,7 +154,7 @@ def test_mistakes_are_reported_with_file_and_line(tmp_path: Path, run: Path, att
     assert "f.tsv, line 3: the label 'fine' in 'label' is not among negative, positive" in refused(
         run, "--file", labels
     )
-    assert "there is no such run folder" in refused(tmp_path / "nowhere", "--text", "a")
+    assert "does not exist" in refused(tmp_path / "nowhere", "--text", "a")
     assert "there is no folder" in refused(run, "--text", "a", "--out", tmp_path / "no" / "out.txt")
     done: subprocess.CompletedProcess[str] = attnlab("predict", run, "--text", "good", "--device", "tpu")
     assert done.returncode == 2 and done.stderr.startswith("error: --device") and not done.stdout

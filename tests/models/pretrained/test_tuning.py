@@ -213,11 +213,11 @@ def test_padding_changes_nothing(tiny_model: Make, family: str) -> None:
 
 def test_texts_of_similar_length_share_a_batch_and_return_in_order(tiny_model: Make) -> None:
     from attnlab.data.encoded import text_examples
-    from attnlab.data.tasks.labelled import Example
+    from attnlab.data.tasks.labelled import LabelledText
 
     loaded = linear(tiny_model("bert"))
     texts = [" ".join(["good"] * (1 + n * 7 % 20)) for n in range(50)]
-    encoded = text_examples([Example(text, 0) for text in texts], loaded.tokenizer, 48)
+    encoded = text_examples([LabelledText(text, 0) for text in texts], loaded.tokenizer, 48)
     found = predict(loaded.model.train(), encoded, "cpu", batch=8)
     with torch.no_grad():
         expected = torch.cat([loaded.model.eval()(**inputs(loaded, [text])) for text in texts])

@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import whole_folder, write_text
-from attnlab.data.tasks.named import ABOUT as TASKS
+from attnlab.data.tasks.catalog import ABOUT as TASKS
 from attnlab.jobs.classify.card import card
 from attnlab.models.pretrained.classifier import Classifier
 from attnlab.models.pretrained.label_words import LabelWords

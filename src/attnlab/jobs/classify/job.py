@@ -18,7 +18,7 @@ from attnlab.base.files import write_text
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
-from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import TrainingJob
@@ -165,7 +165,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _changes(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: LoadedClassifier) -> list[str]:
+    def _changes(self, data: LabelledSet, texts: Mapping[str, EncodedExamples], loaded: LoadedClassifier) -> list[str]:
         longest = min(self.config.data.max_tokens, loaded.longest)
         changes = [*self.tried, *data.notes, *loaded.notes]
         if longest < self.config.data.max_tokens:
@@ -179,7 +179,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             )
         return changes
 
-    def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
+    def _finish(self, run: RunFolder, data: LabelledSet, scores: Mapping[str, Scores]) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for split, found in scores.items():
             results |= {f"{split}_{name}": value for name, value in found.summary().items()}
@@ -217,7 +217,7 @@ def page_passages(run: Path, record: dict[str, Any]) -> list[Passage]:
     return passages(run, record)
 
 
-def encode_splits(data: Labelled, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
+def encode_splits(data: LabelledSet, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
     longest = min(max_tokens, loaded.longest)
     return {
         split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
@@ -258,13 +258,13 @@ def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Mo
     return table
 
 
-def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
+def prediction_lines(data: LabelledSet, split: str, scores: Scores) -> str:
     """What was said about each example, a JSON object a line: comparisons and lists of mistakes read it."""
     probabilities = scores.logits.softmax(-1)
     lines = []
     for n, example in enumerate(data.splits[split]):
         shown = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
-        chosen = int(scores.said[n])
+        chosen = int(scores.predicted[n])
         lines.append(
             json.dumps(
                 shown
@@ -281,7 +281,7 @@ def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
 
 
 def _overfit_sentence(scores: Scores) -> str:
-    right, count = int((scores.said == scores.labels).sum()), len(scores.labels)
+    right, count = int((scores.predicted == scores.labels).sum()), len(scores.labels)
     if right == count:
         return f"overfit check passed: all {count} examples learned by heart."
     return (

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from attnlab.config.classify import ClassifyConfig, JointSection
 from attnlab.data.encoded import EncodedExamples, JointExamples
-from attnlab.data.tasks.named import TASKS
-from attnlab.data.text.corpus import read_corpus
+from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.text.masking import MaskedExamples, Masking
+from attnlab.data.text.reading import read_corpus
 from attnlab.models.pretrained.load import LoadedClassifier
 from attnlab.models.pretrained.masked import HubPieces
 from attnlab.training.objectives import Joint, MaskedWords, Objective

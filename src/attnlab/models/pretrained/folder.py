@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from attnlab.base.errors import UserError
 from attnlab.base.hub import card
-from attnlab.data.text.lines import read_text
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.wordpiece_files import read_json
 
 SAFE, SAFE_INDEX, PICKLED = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"

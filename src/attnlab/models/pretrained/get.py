@@ -51,7 +51,7 @@ def _download(name: str, partial: Path) -> None:
     repo = repo_of(name)
     try:
         download(repo, into=partial)
-    except hub.NotThere as error:
+    except hub.NotOnHub as error:
         raise UserError(f"{name} cannot be downloaded: {error}.") from None
     except hub.Unreachable as error:
         raise UserError(

@@ -50,7 +50,7 @@ def model_folder(name: str) -> Path:
     repo = repo_of(name)
     try:
         return download(repo)
-    except hub.NotThere as error:
+    except hub.NotOnHub as error:
         raise UserError(f"{_not_here(name, repo)}, and {error}: check the name, or give a folder.") from None
     except hub.Unreachable as error:
         raise UserError(

@@ -20,12 +20,12 @@ from torch import Tensor, nn
 
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts
-from attnlab.base.machine.device import resolve_device
+from attnlab.base.machine.facts import resolve_device
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import EncodedExamples, text_examples
-from attnlab.data.tasks.columns import Columns
-from attnlab.data.tasks.labelled import Example
+from attnlab.data.tasks.labelled import LabelledText
+from attnlab.data.tasks.tables import Columns
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, predict
 from attnlab.models.pretrained.load import (
     LoadedClassifier,
@@ -65,14 +65,14 @@ class TunedClassifier:
     def paired(self) -> bool:
         return self.columns is not None and self.columns.pair is not None
 
-    def encode(self, examples: Sequence[Example], where: str = "") -> EncodedExamples:
+    def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedExamples:
         return text_examples(examples, self.tokenizer, self.longest, where)
 
     def logits(self, texts: EncodedExamples) -> Tensor:
         """(N, K), in the order of the texts."""
         return predict(self.model, texts, self.device)
 
-    def score(self, examples: Sequence[Example]) -> Scores:
+    def score(self, examples: Sequence[LabelledText]) -> Scores:
         return Scores(self.logits(self.encode(examples)), torch.tensor([example.label for example in examples]))
 
     def ready(self, device: str) -> TunedClassifier:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.columns import Request
-from attnlab.data.tasks.labelled import Example, Labelled
-from attnlab.data.tasks.load import load_labelled
+from attnlab.data.tasks.catalog import load_labelled
+from attnlab.data.tasks.labelled import LabelledSet, LabelledText
+from attnlab.data.tasks.tables import ColumnRequest
 
 ROWS = [(f'text, number {n}\nof "many"', ("bad", "good", "fine")[n % 3]) for n in range(60)]
 
@@ -22,7 +22,7 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
-def everything(data: Labelled) -> set[Example]:
+def everything(data: LabelledSet) -> set[LabelledText]:
     return {example for examples in data.splits.values() for example in examples}
 
 
@@ -31,7 +31,7 @@ def test_a_csv_gives_back_what_was_written(tmp_path: Path) -> None:
         csv.writer(file).writerows([("review", "stars"), *ROWS])
     data = load_labelled(tmp_path / "a.csv")
     assert data.classes == ("bad", "fine", "good")
-    assert everything(data) == {Example(text, data.classes.index(label)) for text, label in ROWS}
+    assert everything(data) == {LabelledText(text, data.classes.index(label)) for text, label in ROWS}
 
 
 @pytest.mark.parametrize("flipped", [False, True])
@@ -39,14 +39,14 @@ def test_without_a_header_the_label_is_the_column_with_fewer_values(tmp_path: Pa
     lines = [f"{n % 5 + 1}\treview {n}" if flipped else f"review {n}\t{n % 5 + 1}" for n in range(50)]
     data = load_labelled(write(tmp_path / "a.tsv", "\n".join(lines)))
     assert data.classes == ("1", "2", "3", "4", "5")
-    assert everything(data) == {Example(f"review {n}", n % 5) for n in range(50)}
+    assert everything(data) == {LabelledText(f"review {n}", n % 5) for n in range(50)}
 
 
 def test_a_header_of_unknown_names_is_not_taken_for_data_in_silence(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "Bemerkung\tKlasse\n" + "".join(f"t{n}\t{n % 2}\n" for n in range(40)))
     assert any("'Klasse' of the first row occurs once" in note for note in load_labelled(path).notes)
-    assert load_labelled(path, Request(header=True, label="Klasse")).classes == ("0", "1")
-    assert load_labelled(path, Request(label="Klasse")).classes == ("0", "1")
+    assert load_labelled(path, ColumnRequest(header=True, label="Klasse")).classes == ("0", "1")
+    assert load_labelled(path, ColumnRequest(label="Klasse")).classes == ("0", "1")
 
 
 def test_numbers_sort_as_numbers_and_true_comes_after_false(tmp_path: Path) -> None:
@@ -58,14 +58,14 @@ def test_numbers_sort_as_numbers_and_true_comes_after_false(tmp_path: Path) -> N
     )
     data = load_labelled(write(tmp_path / "b.jsonl", answers))
     assert data.classes == ("false", "true")
-    assert everything(data) == {Example(f"q{n}", int(n % 2 == 0), f"p{n}") for n in range(40)}
+    assert everything(data) == {LabelledText(f"q{n}", int(n % 2 == 0), f"p{n}") for n in range(40)}
 
 
 @pytest.mark.parametrize(("labels", "names"), [("01", "no,yes"), ("12", "no,yes"), ("ba", "b,a"), ("123", "x,y,z")])
 def test_given_names_of_classes_go_by_name_or_by_counting(tmp_path: Path, labels: str, names: str) -> None:
     lines = ["text\tlabel", *(f"t{n}\t{labels[n % len(labels)]}" for n in range(60))]
-    data = load_labelled(write(tmp_path / "a.tsv", "\n".join(lines)), Request(classes=tuple(names.split(","))))
-    assert everything(data) == {Example(f"t{n}", n % len(labels)) for n in range(60)}
+    data = load_labelled(write(tmp_path / "a.tsv", "\n".join(lines)), ColumnRequest(classes=tuple(names.split(","))))
+    assert everything(data) == {LabelledText(f"t{n}", n % len(labels)) for n in range(60)}
 
 
 def test_a_column_of_splits_is_followed(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_parquet_is_read_like_the_others(tmp_path: Path) -> None:
     table = pyarrow.table({"sentence": [text for text, _ in ROWS], "label": [n % 3 for n in range(60)]})
     parquet.write_table(table, tmp_path / "a.parquet")
     data = load_labelled(tmp_path / "a.parquet")
-    assert everything(data) == {Example(text, n % 3) for n, (text, _) in enumerate(ROWS)}
+    assert everything(data) == {LabelledText(text, n % 3) for n, (text, _) in enumerate(ROWS)}
     with pytest.raises(UserError, match="cannot be read as Parquet"):
         load_labelled(write(tmp_path / "b.parquet", "text"))
 
@@ -105,35 +105,75 @@ def test_parquet_without_its_package_names_it(tmp_path: Path, monkeypatch: pytes
 
 GOOD = "text\tlabel\nfirst\t0\nsecond\t1\n"
 FAULTS = {
-    "empty text": ("a.tsv", GOOD + " \t1\n", Request(), r"a\.tsv, line 4: the text in 'text' is empty"),
-    "empty label": ("a.tsv", GOOD + "third\t\n", Request(), r"a\.tsv, line 4: the label is empty"),
-    "label outside": ("a.tsv", GOOD + "third\t2\n", Request(classes=("no", "yes")), r"line 4: the label '2' is not am"),
-    "unclear counting": ("a.tsv", GOOD.replace("0", "2"), Request(classes=tuple("abcd")), "from 0 or from 1"),
-    "no such column": ("a.tsv", GOOD, Request(text="body"), r"no column 'body': its columns are text, label"),
-    "columns unclear": ("a.csv", "a,b,label\n1,2,3\n", Request(), r"no column is clearly the text among a, b, label"),
-    "fields": ("a.csv", "text,label\na,0\nb,c,1\n", Request(), r"a\.csv, line 3 has 3 fields, line 1 has 2"),
-    "fields after a newline": ("a.csv", 'text,label\n"a\nb",0\nb,c,1\n', Request(), r"line 4 has 3 fields"),
-    "open quote": ("a.csv", 'text,label\na,0\n"b,1\n', Request(), r"a\.csv, line 3 is no row of a CSV"),
-    "one column": ("a.csv", "text;label\na;0\n", Request(), "one column only"),
-    "broken JSON": ("a.jsonl", '{"text": "a", "label": 0}\n{"text": \n', Request(), r"line 2 is broken JSON"),
-    "no object": ("a.jsonl", "[1]\n", Request(), r"line 1 is no JSON object"),
-    "broken list": ("a.json", '[{"text": "a",\n "label": 0},\n', Request(), r"a\.json, line 3 is broken JSON"),
-    "list of words": ("a.json", '["a"]', Request(), r"a\.json is no list of objects"),
-    "null in a list": ("a.json", '[{"text": "a", "label": 0},\n{"text": "", "label": 1}]', Request(), "row 2: the t"),
-    "key missing": ("a.jsonl", '{"text": "a", "label": 0}\n{"text": "b"}\n', Request(), "line 2 has no column 'label"),
-    "null text": ("a.jsonl", '{"text": null, "label": 0}\n{"text": "b", "label": 1}\n', Request(), "line 1: the text"),
-    "half label": ("a.jsonl", '{"text": "a", "label": 0.5}\n', Request(), "line 1: 0.5 is no label"),
-    "surrogate": ("a.jsonl", '{"text": "\\ud800", "label": 0}\n{"text": "b", "label": 1}\n', Request(), "surrogate"),
-    "empty": ("a.csv", "", Request(), r"a\.csv is empty"),
-    "header only": ("a.csv", "text,label\n", Request(), "empty below its header"),
-    "twice": ("a.csv", "text,text,label\na,b,0\n", Request(), "names a column twice"),
-    "binary": ("a.csv", b"text,label\n\x00\x01,0\n", Request(), r"a\.csv is a binary file"),
-    "latin": ("a.csv", "text,label\ncafé,0\n".encode("latin-1"), Request(), r"a\.csv, line 2 is not UTF-8"),
-    "one class": ("a.tsv", "text\tlabel\na\t1\nb\t1\n", Request(), "all rows have the label '1'"),
-    "too many classes": ("a.tsv", "text\tlabel\na\t1\nb\t2\nc\t3\n", Request(), "3 different labels in 3 rows"),
-    "too few": ("a.tsv", GOOD, Request(), "too few rows to make dev and test from"),
-    "ending": ("a.xlsx", GOOD, Request(), r"ends in \.xlsx: give a file that ends in \.csv"),
-    "unknown split": ("a.tsv", "text\tlabel\tsplit\na\t0\tx\n", Request(), "line 2: the split 'x' is none of"),
+    "empty text": ("a.tsv", GOOD + " \t1\n", ColumnRequest(), r"a\.tsv, line 4: the text in 'text' is empty"),
+    "empty label": ("a.tsv", GOOD + "third\t\n", ColumnRequest(), r"a\.tsv, line 4: the label is empty"),
+    "label outside": (
+        "a.tsv",
+        GOOD + "third\t2\n",
+        ColumnRequest(classes=("no", "yes")),
+        r"line 4: the label '2' is not am",
+    ),
+    "unclear counting": ("a.tsv", GOOD.replace("0", "2"), ColumnRequest(classes=tuple("abcd")), "from 0 or from 1"),
+    "no such column": ("a.tsv", GOOD, ColumnRequest(text="body"), r"no column 'body': its columns are text, label"),
+    "columns unclear": (
+        "a.csv",
+        "a,b,label\n1,2,3\n",
+        ColumnRequest(),
+        r"no column is clearly the text among a, b, label",
+    ),
+    "fields": (
+        "a.csv",
+        "text,label\na,0\nb,c,1\n",
+        ColumnRequest(),
+        r"a\.csv, line 3 has 3 fields, expected 2 as in line 1",
+    ),
+    "fields after a newline": ("a.csv", 'text,label\n"a\nb",0\nb,c,1\n', ColumnRequest(), r"line 4 has 3 fields"),
+    "open quote": ("a.csv", 'text,label\na,0\n"b,1\n', ColumnRequest(), r"a\.csv, line 3 is not a row of a CSV"),
+    "one column": ("a.csv", "text;label\na;0\n", ColumnRequest(), "has one column, expected at least two"),
+    "broken JSON": ("a.jsonl", '{"text": "a", "label": 0}\n{"text": \n', ColumnRequest(), r"line 2 is broken JSON"),
+    "no object": ("a.jsonl", "[1]\n", ColumnRequest(), r"line 1 is not a JSON object"),
+    "broken list": ("a.json", '[{"text": "a",\n "label": 0},\n', ColumnRequest(), r"a\.json, line 3 is broken JSON"),
+    "list of words": ("a.json", '["a"]', ColumnRequest(), r"a\.json is not a list of objects"),
+    "null in a list": (
+        "a.json",
+        '[{"text": "a", "label": 0},\n{"text": "", "label": 1}]',
+        ColumnRequest(),
+        "row 2: the t",
+    ),
+    "key missing": (
+        "a.jsonl",
+        '{"text": "a", "label": 0}\n{"text": "b"}\n',
+        ColumnRequest(),
+        "line 2 has no column 'label",
+    ),
+    "null text": (
+        "a.jsonl",
+        '{"text": null, "label": 0}\n{"text": "b", "label": 1}\n',
+        ColumnRequest(),
+        "line 1: the text",
+    ),
+    "half label": ("a.jsonl", '{"text": "a", "label": 0.5}\n', ColumnRequest(), "line 1: 0.5 is not a label"),
+    "surrogate": (
+        "a.jsonl",
+        '{"text": "\\ud800", "label": 0}\n{"text": "b", "label": 1}\n',
+        ColumnRequest(),
+        "surrogate",
+    ),
+    "empty": ("a.csv", "", ColumnRequest(), r"a\.csv is empty"),
+    "header only": ("a.csv", "text,label\n", ColumnRequest(), "no rows below its header"),
+    "twice": ("a.csv", "text,text,label\na,b,0\n", ColumnRequest(), "names a column twice"),
+    "binary": ("a.csv", b"text,label\n\x00\x01,0\n", ColumnRequest(), r"a\.csv is a binary file"),
+    "latin": ("a.csv", "text,label\ncafé,0\n".encode("latin-1"), ColumnRequest(), r"a\.csv, line 2 is not UTF-8"),
+    "one class": ("a.tsv", "text\tlabel\na\t1\nb\t1\n", ColumnRequest(), "all rows have the label '1'"),
+    "too many classes": ("a.tsv", "text\tlabel\na\t1\nb\t2\nc\t3\n", ColumnRequest(), "3 different labels in 3 rows"),
+    "too few": ("a.tsv", GOOD, ColumnRequest(), "too few rows to take dev and test from"),
+    "ending": ("a.xlsx", GOOD, ColumnRequest(), r"ends in \.xlsx: expected \.csv"),
+    "unknown split": (
+        "a.tsv",
+        "text\tlabel\tsplit\na\t0\tx\n",
+        ColumnRequest(),
+        "line 2: expected train, dev or test in 'split', got 'x'",
+    ),
 }
 
 
@@ -155,5 +195,5 @@ def test_a_label_that_training_never_saw_is_refused_in_dev(tmp_path: Path) -> No
 def test_what_is_neither_task_nor_file_gets_the_nearest_task() -> None:
     with pytest.raises(UserError, match="did you mean 'boolq'"):
         load_labelled("bolq")
-    with pytest.raises(UserError, match="columns of its own"):
-        load_labelled("sentiment", Request(text="text"))
+    with pytest.raises(UserError, match="its own files and columns"):
+        load_labelled("sentiment", ColumnRequest(text="text"))

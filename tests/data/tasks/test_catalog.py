@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.named import BOOLQ_ALL, TASKS, load_task
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import BOOLQ_ALL, TASKS, load_sentiment, load_task
 
 DATA = Path(os.environ.get("ATTNLAB_DATA", "no data"))
 
@@ -55,7 +54,7 @@ def test_a_task_that_is_not_there_says_where_it_looked(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ATTNLAB_DATA", str(tmp_path))
-    with pytest.raises(UserError, match="was not found") as raised:
+    with pytest.raises(UserError, match="does not exist") as raised:
         load_task(name)
     assert str(tmp_path / name / TASKS[name].files[0]) in str(raised.value)
     monkeypatch.delenv("ATTNLAB_DATA")

@@ -1,9 +1,9 @@
-"""Phrases worth hiding: names, places and numbers that a reader would have to know.
+"""Phrases worth hiding: names, places and numbers, which a reader must know and cannot guess.
 
 After salient span masking (Guu et al. 2020, arXiv:2002.08909; Roberts et al. 2020, arXiv:2002.08910), which finds
-names and dates with a tagger. Here a phrase is a run of words that begin with a capital letter or a digit. What a
-document begins with is what it is about, and stays; so does a phrase whose words all stand elsewhere in the
-document, since it could be copied and teaches nothing.
+names and dates with a tagger. Here a phrase is a run of words that begin with a capital letter or a digit. The
+phrase at the start of a document names its topic and stays; so does a phrase whose words all occur elsewhere in the
+document, because it could be copied.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a document and the tokens it is made of."""
+    """A word of a document and the range of its tokens."""
 
     text: str
     start: int
     end: int
 
     @property
-    def telling(self) -> bool:
+    def salient(self) -> bool:
         return self.text[0].isupper() or self.text[0].isdigit()
 
 
 def words_of(tokens: Sequence[str], level: str) -> list[Word]:
-    """The words and marks of a tokenised document; spaces between characters belong to none."""
+    """The words and marks of a tokenised document; spaces between characters belong to no word."""
     if level == "words":
         return [Word(token, n, n + 1) for n, token in enumerate(tokens)]
     words: list[Word] = []
@@ -44,26 +44,26 @@ def words_of(tokens: Sequence[str], level: str) -> list[Word]:
     return words
 
 
-def phrases(vocabulary: Vocabulary, document: Sequence[int]) -> list[tuple[int, int]]:
-    """Where the phrases worth hiding stand in the document, as (first token, token after the last)."""
+def find_phrases(vocabulary: Vocabulary, document: Sequence[int]) -> list[tuple[int, int]]:
+    """The phrases worth hiding, as (first token, token after the last)."""
     words = words_of([vocabulary.tokens[id_] for id_ in document], vocabulary.level)
-    known = Counter(word.text for word in words)
-    found: list[tuple[int, int]] = []
+    in_document = Counter(word.text for word in words)
+    spans: list[tuple[int, int]] = []
     for run in _runs(words):
         inside = Counter(word.text for word in run)
-        copied = all(known[text] > count for text, count in inside.items())
+        copied = all(in_document[text] > count for text, count in inside.items())
         if run[0].start > 0 and not copied:
-            found.append((run[0].start, run[-1].end))
-    return found
+            spans.append((run[0].start, run[-1].end))
+    return spans
 
 
 def _runs(words: Sequence[Word]) -> list[list[Word]]:
-    """Neighbouring telling words, together."""
+    """Runs of neighbouring salient words."""
     runs: list[list[Word]] = []
     previous = None
     for word in words:
-        if word.telling:
-            if previous is not None and previous.telling:
+        if word.salient:
+            if previous is not None and previous.salient:
                 runs[-1].append(word)
             else:
                 runs.append([word])

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from itertools import combinations
 
-from attnlab.data.tasks.sentiment import LABELS, load_sentiment
+from attnlab.data.tasks.catalog import SENTIMENT_LABELS, load_sentiment
 
 SPLITS = load_sentiment()
 EXAMPLES = [example for examples in SPLITS.values() for example in examples]
@@ -19,7 +19,7 @@ def words(text: str) -> frozenset[str]:
 def test_sizes_and_balance_are_exact() -> None:
     assert {split: len(examples) for split, examples in SPLITS.items()} == {"train": 360, "dev": 120, "test": 120}
     for examples in SPLITS.values():
-        assert Counter(example.label for example in examples) == dict.fromkeys(LABELS, len(examples) // 2)
+        assert Counter(example.label for example in examples) == dict.fromkeys(SENTIMENT_LABELS, len(examples) // 2)
 
 
 def test_no_two_sentences_are_nearly_the_same() -> None:
@@ -29,7 +29,7 @@ def test_no_two_sentences_are_nearly_the_same() -> None:
 
 
 def test_lengths_vary_and_do_not_give_the_label_away() -> None:
-    lengths = {label: [len(e.text.split()) for e in EXAMPLES if e.label == label] for label in LABELS}
+    lengths = {label: [len(e.text.split()) for e in EXAMPLES if e.label == label] for label in SENTIMENT_LABELS}
     for counts in lengths.values():
         assert min(counts) >= 3
         assert max(counts) <= 35
@@ -41,7 +41,7 @@ def test_lengths_vary_and_do_not_give_the_label_away() -> None:
 
 def test_no_single_word_gives_the_label_away() -> None:
     """A rule on one word must not solve the set."""
-    bags = {label: [words(e.text) for e in EXAMPLES if e.label == label] for label in LABELS}
+    bags = {label: [words(e.text) for e in EXAMPLES if e.label == label] for label in SENTIMENT_LABELS}
     for word in frozenset().union(*bags["positive"], *bags["negative"]):
         positive, negative = (sum(word in bag for bag in bags[label]) for label in ("positive", "negative"))
         assert abs(positive - negative) < 0.2 * len(EXAMPLES) / 2, word
