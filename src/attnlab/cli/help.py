@@ -1,0 +1,73 @@
+"""Help for newcomers: every command has an example, and its rare options appear with --help-all only.
+
+An option is rare if it is declared with `hidden=True`. It works and completes like any other.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from typer.core import TyperCommand
+
+
+def example(command: str) -> str:
+    """The last line of a command's help."""
+    return f"Example: [bold]{escape(command)}[/bold]"
+
+
+class LabCommand(TyperCommand):
+    """A command whose --help shows the common options and whose --help-all shows every option."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        help_all = copy(_HELP_ALL)
+        help_all.hidden = not any(_is_hidden(parameter) for parameter in self.params)
+        self.params.append(help_all)
+
+    def with_all_options(self) -> LabCommand:
+        """The same command with no option hidden."""
+        whole = copy(self)
+        whole.params = [copy(parameter) for parameter in self.params]
+        for parameter in whole.params:
+            if _is_hidden(parameter) and parameter.name != _HELP_ALL.name:
+                parameter.hidden = False  # type: ignore[attr-defined]
+        return whole
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        return super(LabCommand, self.with_all_options()).shell_complete(ctx, incomplete)
+
+
+def _is_hidden(parameter: Any) -> bool:
+    return bool(getattr(parameter, "hidden", False))
+
+
+def _show_all_options(context: typer.Context, requested: bool) -> None:
+    command = context.command
+    if requested and not context.resilient_parsing and isinstance(command, LabCommand):
+        typer.echo(command.with_all_options().get_help(context))
+        raise typer.Exit
+
+
+def _help_all_option() -> Any:
+    """The option as typer builds it, to be appended to commands."""
+
+    def command(
+        help_all: Annotated[
+            bool,
+            typer.Option(
+                "--help-all", help="Show all options and exit.", is_eager=True, callback=_show_all_options
+            ),
+        ] = False,
+    ) -> None: ...
+
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    option = typer.main.get_command(app).params[0]
+    option.expose_value = False
+    return option
+
+
+_HELP_ALL = _help_all_option()
