@@ -10,6 +10,7 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.help import example
 from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config import leaves
@@ -60,6 +61,7 @@ OneCell = Annotated[
         "--cell",
         metavar="N",
         help="Run one cell of the comparison in --run: what a job of an array does.",
+        hidden=True,
         rich_help_panel="Where it runs",
     ),
 ]
@@ -68,6 +70,7 @@ Gather = Annotated[
     typer.Option(
         "--gather",
         help="Write results and report of what is finished in --run: what the last job does.",
+        hidden=True,
         rich_help_panel="Where it runs",
     ),
 ]
@@ -181,4 +184,4 @@ def _resumed(saved: Any, recipe: Path | None, flags: dict[Key, Any], settings: l
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(compare)
+    app.command(epilog=example("attnlab compare --corpus my.txt --attention vanilla,linear --steps 200"))(compare)

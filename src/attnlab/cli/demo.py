@@ -1,4 +1,4 @@
-"""`attnlab demo`: the main job in miniature, on data that comes with the package."""
+"""`attnlab demo`: the main jobs in miniature, on data from the package."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.cli.help import example
 from attnlab.cli.launch_options import hand_over, on_one_node
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
@@ -24,18 +25,18 @@ def demo(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for the runs and the report.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the demo in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the demo in --out.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
 ) -> None:
-    """Pretrain, fine-tune and ask a small GPT; fine-tune a real encoder; write one report (minutes)."""
+    """Pretrain, fine-tune and ask a small GPT; fine-tune an encoder; write one report. Takes minutes."""
     import time
 
     launch = asked(LaunchConfig, launching)
     root = out or fresh_path(ROOT, "demo")
     if not resume and root.exists() and {entry.name for entry in root.iterdir()} - KEPT:
-        raise UserError(f"{root} is not empty: choose another folder with --out, or go on there with --resume.")
+        raise UserError(f"{root} is not empty: choose another folder with --out, or resume it with --resume.")
     if resume and out is None:
-        raise UserError("--resume needs --out: the folder of the demo to go on with.")
+        raise UserError("--resume needs --out: the folder of the demo to resume.")
     if launch is not None:
         on_one_node(launch, "the demo")
         command = [*typed(context, "out"), f"--out={root}", *([] if resume else ["--resume"])]
@@ -51,4 +52,4 @@ def demo(
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(demo)
+    app.command(epilog=example("attnlab demo --out runs/demo"))(demo)

@@ -25,6 +25,7 @@ class LabCommand(TyperCommand):
         super().__init__(*args, **attributes)
         help_all = copy(_HELP_ALL)
         help_all.hidden = not any(_is_hidden(parameter) for parameter in self.params)
+        help_all.help = f"Show all {len(self.params)} options and exit."
         self.params.append(help_all)
 
     def with_all_options(self) -> LabCommand:

@@ -11,6 +11,7 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.help import example
 from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
@@ -168,4 +169,4 @@ def _report(path: Path) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(sweep)
+    app.command(epilog=example('attnlab sweep --vary "optimizer.lr=1e-4,1e-3" --set task=reviews.csv'))(sweep)

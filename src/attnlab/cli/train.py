@@ -12,6 +12,7 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.cli.help import example
 from attnlab.cli.launch_options import divided, hand_over, must_exist, on_each_node, refuse
 from attnlab.config import Section
 from attnlab.config.flags import parameter_name, with_flags
@@ -184,5 +185,5 @@ def resume(
 
 def register(app: typer.Typer) -> None:
     for kind, entry in KINDS.items():
-        app.command(kind)(_command(kind, entry.help))
-    app.command()(resume)
+        app.command(kind, epilog=example(entry.example))(_command(kind, entry.help))
+    app.command(epilog=example("attnlab resume runs/my-run"))(resume)

@@ -1,4 +1,4 @@
-"""`attnlab world`: make a synthetic world of people to pretrain and fine-tune on."""
+"""`attnlab world`: write a synthetic world of people to pretrain and fine-tune on."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnlab.base import console
+from attnlab.cli.help import example
 
 if TYPE_CHECKING:
     from attnlab.data.world.world import World
 
-_SIZE, _TEXT, _SPLIT = "Size of the world", "How the corpus tells it", "Who is asked about"
+_SIZE, _TEXT, _SPLIT = "Size of the world", "Corpus", "Questions"
 
 
 def world(
@@ -30,27 +31,27 @@ def world(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Decides everything drawn.", rich_help_panel=_SIZE, show_default="0")
+        int | None, typer.Option(help="Seed of everything random.", rich_help_panel=_SIZE, show_default="0")
     ] = None,
     documents: Annotated[
-        int | None, typer.Option(help="Documents a person.", rich_help_panel=_TEXT, show_default="4")
+        int | None, typer.Option(help="Documents per person.", rich_help_panel=_TEXT, show_default="4")
     ] = None,
     sentences: Annotated[
         int | None,
         typer.Option(
-            help="Sentences a document, one of them on the birthplace.", rich_help_panel=_TEXT, show_default="2"
+            help="Sentences per document, one of them on the birthplace.", rich_help_panel=_TEXT, show_default="2"
         ),
     ] = None,
     paraphrases: Annotated[
         int | None,
         typer.Option(
-            help="Wordings of the birthplace a person gets over all documents.", rich_help_panel=_TEXT, show_default="4"
+            help="Different wordings of the birthplace per person.", rich_help_panel=_TEXT, show_default="4"
         ),
     ] = None,
     name_first: Annotated[
         bool | None,
         typer.Option(
-            "--name-first", help="Only wordings that name the person before the place.", rich_help_panel=_TEXT
+            "--name-first", help="Use only wordings that name the person before the place.", rich_help_panel=_TEXT
         ),
     ] = None,
     shuffled: Annotated[
@@ -75,7 +76,7 @@ def world(
         typer.Option(help="Share of people in test questions.", rich_help_panel=_SPLIT, show_default="0.25"),
     ] = None,
 ) -> None:
-    """Make a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
+    """Write a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
     given = {name: value for name, value in locals().items() if name != "out" and value is not None}
 
     from attnlab.data.world.files import check_folder, write_world
@@ -83,27 +84,27 @@ def world(
 
     spec = WorldSpec(**given)
     check_folder(out)
-    made = World(spec)
-    write_world(made, out)
-    _report(made, out)
+    world = World(spec)
+    write_world(world, out)
+    _report(world, out)
 
 
-def _report(made: World, out: Path) -> None:
+def _report(world: World, out: Path) -> None:
     from attnlab.data.world.world import SPLITS
 
-    spec = made.spec
-    place, share = made.most_common_place()
+    spec = world.spec
+    place, share = world.most_common_place()
     size = (out / "corpus.txt").stat().st_size
-    asked = ", ".join(f"{split} {sum(1 for _ in made.asked(split)):,}" for split in SPLITS)
+    questions = ", ".join(f"{split} {sum(1 for _ in world.asked(split)):,}" for split in SPLITS)
     console.result(f"{out}: {spec.people:,} people, {spec.places:,} places, seed {spec.seed}")
     console.result(f"  corpus.txt  {spec.people * spec.documents:,} documents, {size / 1e6:.1f} MB")
-    console.result(f"  questions   {asked}")
+    console.result(f"  questions   {questions}")
     console.result(f"  most common birthplace: {place}, {share:.1%} of the people")
-    _, people = next(made.blocks())
-    for person, document in zip(people[:3], made.documents(), strict=False):
+    _, people = next(world.blocks())
+    for person, document in zip(people[:3], world.documents(), strict=False):
         console.result(f"  {document}")
         console.result(f"    Where was {person.name} born? {person.birthplace}")
 
 
 def register(app: typer.Typer) -> None:
-    app.command("world")(world)
+    app.command("world", epilog=example("attnlab world --out world --people 200"))(world)

@@ -14,6 +14,7 @@ class ShapeSection(Section):
     """The size of a model; what is not given comes from the preset."""
 
     topic: ClassVar[str] = "Model"
+    common: ClassVar[tuple[str, ...] | None] = ("preset", "layers", "heads", "width", "context", "dropout")
 
     preset: Literal["vanilla", "modern"] = option(
         "vanilla", "vanilla (the documents' GPT) or modern (rotary, RMSNorm, QK-norm, squared ReLU)."
@@ -32,6 +33,8 @@ class ShapeSection(Section):
 
 class GPTSection(ShapeSection):
     """All that decides how a GPT is built."""
+
+    common: ClassVar[tuple[str, ...] | None] = (*(ShapeSection.common or ()), "attention", "positions")
 
     attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
     positions: str = option("preset", "none, learned, sinusoidal, rotary, alibi, or preset: the preset's.")

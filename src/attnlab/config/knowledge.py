@@ -23,6 +23,8 @@ from attnlab.config.world import WorldSection
 
 
 class ChainDataSection(CorpusSection):
+    common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "train", "dev", "test")
+
     train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
     dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
     test: FilePath = option(None, "Questions and answers to report on, once, at the end.")

@@ -15,6 +15,7 @@ from attnlab.config.world import WorldSection
 
 class CorpusSection(Section):
     topic: ClassVar[str] = "Data"
+    common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "dev_share", "questions", "dev")
 
     corpus: FilePath = option(None, "Text file, one document a line; without it, a synthetic world.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
@@ -36,6 +37,7 @@ MASKED_WORDS = "mlm"
 
 class ObjectiveSection(Section):
     topic: ClassVar[str] = "Objective"
+    common: ClassVar[tuple[str, ...] | None] = ("name",)
 
     name: str = option(
         "span",
@@ -78,6 +80,7 @@ class MaskingSection(Section):
     """A BERT learns masked words. What can be said of its shape is in the section of the model."""
 
     topic: ClassVar[str] = "Masked words (--objective mlm)"
+    common: ClassVar[tuple[str, ...] | None] = ("start", "vocabulary")
 
     start: str | None = option(
         None,

@@ -35,6 +35,7 @@ def minutes(text: str) -> int:
 
 class HowSection(Section):
     topic: ClassVar[str] = "Where it runs"
+    common: ClassVar[tuple[str, ...] | None] = ()
 
     launch: Literal["here", "slurm"] = option("here", "here, or slurm: hand the command to a cluster and return.")
     wait: bool = option(False, "Follow the job until it ends, and end with its exit code.")
@@ -47,6 +48,7 @@ class SlurmSection(Section):
     """A profile file has these keys; flags override it."""
 
     topic: ClassVar[str] = "Slurm"
+    common: ClassVar[tuple[str, ...] | None] = ()
 
     partition: str | None = option(None, "Partition (default: the cluster's).")
     time: str = option("1:00:00", "Time limit, in minutes or as 2:30:00 or 1-12:00:00.")
@@ -104,6 +106,7 @@ class LaunchConfig(Section):
 
 class ArraySection(Section):
     topic: ClassVar[str] = "Slurm"
+    common: ClassVar[tuple[str, ...] | None] = ()
 
     at_once: int | None = option(
         None, "How many runs go on at the same time (default: as many as there is room for).", ge=1
