@@ -80,7 +80,7 @@ def test_a_death_is_told_and_a_warning_changes_nothing(
     until(lambda: not processes_of(run), "no process is left", 30)
 
     uneven = lab("resume", run, *NODES, "--nodes", 3)
-    assert uneven.returncode == 2 and "as many processes as it began with, 2" in uneven.stderr
+    assert uneven.returncode == 2 and "the number of processes it started with, 2" in uneven.stderr
     follower = child("resume", run, *NODES, "--wait")
     try:
         before = steps(run)

@@ -114,7 +114,7 @@ def test_cancelled_a_running_job_saves_and_a_waiting_one_never_begins(lab: Lab, 
     until(lambda: steps(running) >= 2, "the first trains")
     assert [job["state"] for run in (running, waiting) for job in jobs(lab, run)] == ["running", "queued"]
     again = lab(*words, "--run", waiting)
-    assert again.returncode == 2 and "is still at it" in again.stderr
+    assert again.returncode == 2 and "is still active" in again.stderr
 
     number = submissions_of(waiting)[0].jobs[0]
     assert lab("jobs", "cancel", number).stdout.strip() == f"cancelled: {number}"

@@ -10,8 +10,8 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.cli.help import example
 from attnlab.check.results import Stage
+from attnlab.cli.help import example
 
 
 def register(app: typer.Typer) -> None:

@@ -11,7 +11,7 @@ from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.help import example
-from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
+from attnlab.cli.launch_options import check_files_exist, finish_submission, refuse_with_slurm, require_one_node
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config import leaves
 from attnlab.config.classify import ClassifyConfig
@@ -20,8 +20,8 @@ from attnlab.config.recipe import Key
 from attnlab.experiments.compare.choices import AXES as CHOICES
 from attnlab.experiments.compare.config import CompareConfig, comparison_of
 from attnlab.launch.commandline import PROGRAM
-from attnlab.launch.config import ArrayLaunchConfig, asked
-from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.launch.config import ArrayLaunchConfig, launch_settings
+from attnlab.launch.submit import check_can_submit, check_no_active_jobs, submit_array
 from attnlab.runs.folder import ROOT, fresh_path
 
 Run = Annotated[Path | None, folder_of("comparison")]
@@ -93,7 +93,7 @@ def compare(
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
     from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
 
-    launch = asked(ArrayLaunchConfig, launching)
+    launch = launch_settings(ArrayLaunchConfig, launching)
     if cell is not None or gather or pair is not None:
         _part(run, cell, pair)
         return
@@ -101,12 +101,12 @@ def compare(
     given = settings or []
     config = _resumed(saved_comparison(folder), recipe, flags, given) if resume else ASKING.config(recipe, flags, given)
     if launch is not None:
-        refuse(overwrite=overwrite)
-        on_one_node(launch, "a comparison")
+        refuse_with_slurm(overwrite=overwrite)
+        require_one_node(launch, "a comparison")
         _hand_over(launch, folder, config, resume)
         return
     if resume:
-        none_at_work(folder)
+        check_no_active_jobs(folder)
         _show(resume_comparison(folder, config))
     else:
         _show(run_comparison(config, folder, overwrite))
@@ -140,8 +140,8 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool)
         requeue_comparison,
     )
 
-    ready(path)
-    must_exist(config)
+    check_can_submit(path)
+    check_files_exist(config)
     missing = missing_cells(path, config)
     if not missing:
         raise UserError(f"{path}: nothing is missing; 'attnlab compare --run {path} --gather' writes the report again.")
@@ -154,7 +154,7 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool)
     except UserError:
         forget_comparison(path, resume)
         raise
-    end(launch, path, submission)
+    finish_submission(launch, path, submission)
 
 
 def _show(path: Path) -> None:

@@ -54,7 +54,7 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|FILE",
-            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder of them, or hub:owner/name, with /part if it has parts.",
+            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder of them, or hub:owner/name (or /name/part).",
         ),
     ],
     text: Annotated[str | None, typer.Option(help="Column of the text.", rich_help_panel=_OWN_FILE)] = None,
@@ -64,7 +64,8 @@ def show(
         str | None, typer.Option(metavar="A,B,...", help="Names of the classes, in order.", rich_help_panel=_OWN_FILE)
     ] = None,
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN_FILE)
+        bool | None,
+        typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN_FILE),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN_FILE)] = None,
     test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN_FILE)] = None,
@@ -91,7 +92,8 @@ def get(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="vader (rated snippets, 4 files), or a data set of the hub: hub:owner/name, with /part if it has parts."
+            metavar="NAME",
+            help="vader (rated snippets, 4 files), or a data set of the hub: hub:owner/name (or /name/part).",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write, new or empty.")],
@@ -159,10 +161,8 @@ def _print(summary: dict[str, Any]) -> None:
 
 
 def _examples(examples: list[dict[str, str]]) -> None:
-    for example in examples:
-        _line(
-            f"  {example['label']}: {' | '.join(_short(example[part]) for part in ('text', 'pair') if part in example)}"
-        )
+    for row in examples:
+        _line(f"  {row['label']}: {' | '.join(_short(row[part]) for part in ('text', 'pair') if part in row)}")
 
 
 def _short(text: str, longest: int = 90) -> str:

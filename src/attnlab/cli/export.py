@@ -15,7 +15,8 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classify run.")],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="New folder to write.")],
     weights_only: Annotated[
-        bool, typer.Option("--weights-only", help="Only the trained weights: 'attnlab predict' adds them to the base model.")
+        bool,
+        typer.Option("--weights-only", help="Only the trained weights: 'attnlab predict' adds them to the base model."),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier export.")] = False,
 ) -> None:

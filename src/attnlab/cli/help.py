@@ -58,9 +58,7 @@ def _help_all_option() -> Any:
     def command(
         help_all: Annotated[
             bool,
-            typer.Option(
-                "--help-all", help="Show all options and exit.", is_eager=True, callback=_show_all_options
-            ),
+            typer.Option("--help-all", help="Show all options and exit.", is_eager=True, callback=_show_all_options),
         ] = False,
     ) -> None: ...
 

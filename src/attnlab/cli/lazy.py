@@ -104,7 +104,7 @@ class LazyGroup(TyperGroup):
 
     def _outline(self) -> TyperGroup:
         """A group that has the names and first lines of the commands, and nothing behind them."""
-        commands = {
+        commands: dict[str, Any] = {
             entry.name: TyperCommand(entry.name, help=entry.help, rich_help_panel=entry.panel) for entry in OVERVIEW
         }
         return TyperGroup(name=self.name, commands=commands, params=self.params, help=self.help, epilog=self.epilog)

@@ -37,7 +37,9 @@ def predict(
             "with columns as in training; '-', or no option at all, reads lines from standard input.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write to this file, not to standard output.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to this file, not to standard output.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, with all classes.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
@@ -65,7 +67,8 @@ def predict(
     with console.working("predicting ..."):
         logits = trained.logits(encoded)
     predictions = [
-        _prediction(trained, example, row) for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
+        _prediction(trained, example, row)
+        for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
     ]
     if out is not None:
         from attnlab.base.files import write_text
@@ -90,7 +93,9 @@ def _read(trained: Trained, texts: list[str], pairs: list[str], file: Path | Non
     if file is None or str(file) == "-":
         stream = typer.get_text_stream("stdin", encoding="utf-8")
         if stream.isatty():
-            console.say(f"one {'pair, separated by a tab,' if trained.paired else 'text'} per line; Ctrl-D ends the input.")
+            console.say(
+                f"one {'pair, separated by a tab,' if trained.paired else 'text'} per line; Ctrl-D ends the input."
+            )
         try:
             content = stream.read()
         except UnicodeDecodeError:

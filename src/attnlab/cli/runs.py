@@ -73,18 +73,18 @@ def _table(summaries: list[Summary], root: Path, width: int) -> Any:
     titles = COLUMNS[max(least for least in COLUMNS if least <= width)]
     rows = [(run, "  " * depth + name) for run, name, depth in _nested(summaries, root)]
     run_width = min(width * 9 // 20, max(36, width // 3), max(len(name) for _, name in rows))
-    run_title = title if len(title := f"run in {root}") <= run_width else "run"
+    run_title = f"run in {root}"
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
         table.add_column(
-            run_title if title == "run" else title,
+            run_title if title == "run" and len(run_title) <= run_width else title,
             justify="right" if title in ("done", "step", "time") else "left",
             overflow="fold",
             no_wrap=title not in ("run", "result"),
             width=run_width if title == "run" else None,
         )
     for run, name in rows:
-        cells = {
+        cells: dict[str, str | Text] = {
             "run": Text(name),
             "kind": run.kind,
             "state": Text(run.state, style=COLOURS.get(run.state, "")),

@@ -13,13 +13,19 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.help import example
-from attnlab.cli.launch_options import divided, hand_over, must_exist, on_each_node, refuse
+from attnlab.cli.launch_options import (
+    check_files_exist,
+    processes_per_node,
+    refuse_with_slurm,
+    resumed_processes_per_node,
+    submit_command,
+)
 from attnlab.config import Section
 from attnlab.config.flags import parameter_name, with_flags
 from attnlab.config.recipe import Key, leaves, load, value_of
 from attnlab.jobs.registry import KINDS, config_of
-from attnlab.launch.commandline import PROGRAM, typed
-from attnlab.launch.config import LaunchConfig, asked
+from attnlab.launch.commandline import PROGRAM, typed_command
+from attnlab.launch.config import LaunchConfig, launch_settings
 from attnlab.runs.folder import ROOT, fresh_path, may_begin
 
 if TYPE_CHECKING:
@@ -58,19 +64,19 @@ def _command(kind: str, doc: str) -> Any:
         resume: Resume = False,
         dry_run: DryRun = False,
     ) -> None:
-        launch = asked(LaunchConfig, launching)
+        launch = launch_settings(LaunchConfig, launching)
         if launch is not None:
-            refuse(overwrite=overwrite, dry_run=dry_run)
+            refuse_with_slurm(overwrite=overwrite, dry_run=dry_run)
         config = _resumed(kind, recipe, flags, run, overwrite) if resume else load(config_of(kind), recipe, flags)
         if launch is not None:
-            must_exist(config)
+            check_files_exist(config)
             folder = run or fresh_path(ROOT, kind)
             again = [*PROGRAM, "resume", str(folder)]
             if not resume and folder.exists():
                 may_begin(folder)
-            on_each = (divided if resume else on_each_node)(launch.slurm, config.machine)
+            on_each = (resumed_processes_per_node if resume else processes_per_node)(launch.slurm, config.machine)
             begin = again if resume else _begin(context, on_each * launch.slurm.nodes, config, folder)
-            hand_over(launch, kind, folder, begin, again, on_each)
+            submit_command(launch, kind, folder, begin, again, on_each)
             return
         from attnlab.jobs.engine import RunOptions
 
@@ -83,16 +89,16 @@ def _command(kind: str, doc: str) -> Any:
 def _begin(context: typer.Context, processes: int, config: JobConfig, folder: Path) -> list[str]:
     """The command as it was typed, with the processes of all nodes and the folder that was chosen."""
     if processes == config.machine.processes:
-        return [*typed(context, "run"), f"--run={folder}"]
+        return [*typed_command(context, "run"), f"--run={folder}"]
     number = parameter_name(("machine", "processes"))
-    return [*typed(context, "run", number), f"--processes={processes}", f"--run={folder}"]
+    return [*typed_command(context, "run", number), f"--processes={processes}", f"--run={folder}"]
 
 
 def start(kind: str, config: JobConfig, options: RunOptions) -> None:
     """Run a job, in several processes if it asks for them, and say where its folder is."""
-    from attnlab.distributed.rank import find_place
+    from attnlab.distributed.rank import find_rank
 
-    if config.machine.processes > 1 and find_place() is None and not options.dry_run:
+    if config.machine.processes > 1 and find_rank() is None and not options.dry_run:
         _start_several(kind, config, options)
     else:
         _start_one(kind, config, options)
@@ -100,14 +106,14 @@ def start(kind: str, config: JobConfig, options: RunOptions) -> None:
 
 def _start_several(kind: str, config: JobConfig, options: RunOptions) -> None:
     """This command again in each process: the first one makes the run and speaks."""
-    from attnlab.launch.processes import run_several
+    from attnlab.launch.processes import run_processes
     from attnlab.runs import fresh_path
     from attnlab.training.setup import must_be_possible
 
     must_be_possible(config.machine)
     path = options.path or fresh_path(options.root, kind)
     words = sys.argv[1:] if options.path else [*sys.argv[1:], f"--run={path}"]
-    code = run_several(config.machine.processes, [sys.executable, "-m", "attnlab", *words], path)
+    code = run_processes(config.machine.processes, [sys.executable, "-m", "attnlab", *words], path)
     raise typer.Exit(code)
 
 
@@ -165,7 +171,7 @@ def resume(
     from attnlab.jobs.engine import RunOptions, must_be_resumable, saved_config
     from attnlab.runs import read_record
 
-    launch = asked(LaunchConfig, launching)
+    launch = launch_settings(LaunchConfig, launching)
     kind = read_record(run)["kind"]
     if kind == "compare":
         raise UserError(f"{run} is a comparison: go on with 'attnlab compare --run {run} --resume'.")
@@ -176,9 +182,9 @@ def resume(
     must_be_resumable(run)
     config = saved_config(run, config_of(kind))
     if launch is not None:
-        must_exist(config)
+        check_files_exist(config)
         again = [*PROGRAM, "resume", str(run)]
-        hand_over(launch, kind, run, again, again, divided(launch.slurm, config.machine))
+        submit_command(launch, kind, run, again, again, resumed_processes_per_node(launch.slurm, config.machine))
         return
     start(kind, config, RunOptions(run, resume=True))
 

@@ -44,9 +44,7 @@ def world(
     ] = None,
     paraphrases: Annotated[
         int | None,
-        typer.Option(
-            help="Different wordings of the birthplace per person.", rich_help_panel=_TEXT, show_default="4"
-        ),
+        typer.Option(help="Different wordings of the birthplace per person.", rich_help_panel=_TEXT, show_default="4"),
     ] = None,
     name_first: Annotated[
         bool | None,

@@ -26,7 +26,7 @@ from attnlab.base.randomness import random_untouched
 from attnlab.config import TrainingSection
 from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
-from attnlab.distributed.sharding import cut_up, in_one_piece, put_together
+from attnlab.distributed.sharding import full_tensor, gather_weights, scatter_weights
 from attnlab.distributed.team import ALONE, Processes
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.callbacks import Callback, Outlook, StepReport
@@ -189,7 +189,7 @@ class Trainer:
         if self.clip is None:
             return None
         norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
-        return None if norm is None else float(in_one_piece(norm))
+        return None if norm is None else float(full_tensor(norm))
 
     def _set_rate(self) -> float:
         """The schedule's factor times each group's peak; returns the rate of the last group."""
@@ -252,7 +252,7 @@ class Trainer:
 
     def _put_together(self) -> None:
         if self.whole is not self.model:
-            put_together(self.model, self.whole)
+            gather_weights(self.model, self.whole)
 
     def _stop_if_asked(self) -> None:
         """Together: whoever was asked, all stop after the same step."""
@@ -306,7 +306,7 @@ class Trainer:
         model = self.accelerator.unwrap_model(self.model)
         load_weights(self.accelerator.unwrap_model(self.whole), found.tensors["model"])
         if self.whole is not self.model:
-            cut_up(self.whole, self.model)
+            scatter_weights(self.whole, self.model)
         load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
         load_random_of(self.processes.rank, found.tensors["random"], found.state["random"])
         if self.accelerator.scaler is not None:
