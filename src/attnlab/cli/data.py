@@ -54,7 +54,7 @@ def show(
         str,
         typer.Argument(
             metavar="NAME|FILE",
-            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder of them, or hub:owner/name (or /name/part).",
+            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder, or hub:owner/name (or /name/part).",
         ),
     ],
     text: Annotated[str | None, typer.Option(help="Column of the text.", rich_help_panel=_OWN_FILE)] = None,

@@ -29,7 +29,7 @@ from attnlab.data.batching import Batch, Batches
 from attnlab.distributed.sharding import full_tensor, gather_weights, scatter_weights
 from attnlab.distributed.team import ALONE, Processes
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
-from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.callbacks import Callback, RunLength, StepReport
 from attnlab.training.compiling import compiled
 from attnlab.training.objectives import Objective
 from attnlab.training.schedules import Schedule
@@ -93,7 +93,7 @@ class Trainer:
 
     def fit(self) -> TrainState:
         """Train from where `state` stands to the end, to early stopping or to an interruption."""
-        self._tell("on_start", self.state, Outlook(self.schedule.steps, self.batches.steps_in(0)))
+        self._tell("on_start", self.state, RunLength(self.schedule.steps, self.batches.steps_in(0)))
         try:
             self._run_or_save()
             self._put_together()

@@ -24,7 +24,7 @@ from attnlab.jobs.several import reason_of, seed_key
 from attnlab.jobs.stages import keep_weights, run_stage
 from attnlab.runs import read_record, series
 from attnlab.stats.intervals import Mean
-from attnlab.training.callbacks import Callback, Outlook
+from attnlab.training.callbacks import Callback, RunLength
 from attnlab.training.snapshot import TrainState
 
 POLL = 0.5  # seconds between two looks at what others do
@@ -42,7 +42,7 @@ class Watch(Callback):
     ) -> None:
         self.trial, self.name, self.metrics, self.told = trial, name, metrics, told
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, outlook: RunLength) -> None:
         self.steps = outlook.steps
         self.looks = len(series(self.metrics, "dev", self.name)[0])  # those before the checkpoint it goes on from
 
