@@ -65,7 +65,11 @@ def show(
     ] = None,
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN_FILE),
+        typer.Option(
+            "--header/--no-header",
+            help="Whether the first row names columns; if not, --no-header.",
+            rich_help_panel=_OWN_FILE,
+        ),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN_FILE)] = None,
     test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN_FILE)] = None,

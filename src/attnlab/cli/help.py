@@ -37,6 +37,15 @@ class LabCommand(TyperCommand):
                 parameter.hidden = False  # type: ignore[attr-defined]
         return whole
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Without a column for the --no- form of switches, whose help names it: at 80 columns it would cut names."""
+        narrow = copy(self)
+        narrow.params = [copy(parameter) for parameter in self.params]
+        for parameter in narrow.params:
+            if parameter.default is None and any(name.startswith("--no-") for name in parameter.secondary_opts):
+                parameter.secondary_opts = []
+        super(LabCommand, narrow).format_help(ctx, formatter)
+
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         return super(LabCommand, self.with_all_options()).shell_complete(ctx, incomplete)
 

@@ -79,7 +79,7 @@ def _parameter(key: Key, leaf: Leaf, default: Any) -> inspect.Parameter:
     is_switch = field.annotation is bool or bool in get_args(field.annotation)
     info = typer.Option(
         f"{flag}/--no-{flag[2:]}" if is_switch else flag,
-        help=escape(f"{field.description} {_default_text(field, default)}".strip()),
+        help=escape(f"{field.description} {_default_text(flag, field, default)}".strip()),
         rich_help_panel=section.topic,
         metavar=None if is_switch else _metavar(field),
         hidden=section.common is not None and key[-1] not in section.common,
@@ -88,10 +88,10 @@ def _parameter(key: Key, leaf: Leaf, default: Any) -> inspect.Parameter:
     return inspect.Parameter(parameter_name(key), inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _default_text(field: FieldInfo, default: Any) -> str:
+def _default_text(flag: str, field: FieldInfo, default: Any) -> str:
     if default in (None, "", {}, []) or "(default" in (field.description or ""):
         return ""
-    shown = {True: "yes", False: "no"}[default] if isinstance(default, bool) else default
+    shown = {True: f"yes; off: --no-{flag[2:]}", False: "no"}[default] if isinstance(default, bool) else default
     return f"(default: {shown})"
 
 
