@@ -67,7 +67,7 @@ def show(
         bool | None,
         typer.Option(
             "--header/--no-header",
-            help="Whether the first row names columns; if not, --no-header.",
+            help="The first row names columns (--no-header: it does not).",
             rich_help_panel=_OWN_FILE,
         ),
     ] = None,
