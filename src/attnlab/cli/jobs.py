@@ -22,6 +22,9 @@ Root = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Folder of th
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Target = Annotated[str, typer.Argument(metavar="JOB|RUN", help="Number of a job, or folder of a run.")]
 
+COLUMNS = ("job", "state", "run", "step", "metric", "submitted", "remark")
+WIDE = 110  # columns of a terminal that fits all of COLUMNS
+
 app = typer.Typer(help="Runs submitted to a cluster: list them, print their logs, cancel one.")
 
 
@@ -46,15 +49,27 @@ def _table(statuses: list[JobStatus]) -> Table:
 
     from attnlab.cli.runs import COLOURS
 
+    titles = [title for title in COLUMNS if console.out.width >= WIDE or title not in ("metric", "submitted")]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("job", "state", "run", "step", "metric", "submitted", "remark"):
-        table.add_column(column, no_wrap=column in ("job", "run"), justify="right" if column == "step" else "left")
+    for title in titles:
+        table.add_column(
+            title,
+            justify="right" if title == "step" else "left",
+            overflow="fold",
+            no_wrap=title not in ("run", "remark"),
+        )
     for job in statuses:
         state = Text(job.state, style=COLOURS.get(job.state, ""))
-        step = f"{job.step:,}/{job.steps:,}" if job.steps else ""
-        metric = f"{job.metric} {job.value:.4g}" if job.value is not None else ""
-        remark = job.remark if len(job.remark) < 60 else f"{job.remark[:57]}..."
-        table.add_row(job.job, state, str(job.run), step, metric, job.submitted[:16].replace("T", " "), remark)
+        cells: dict[str, str | Text] = {
+            "job": job.job,
+            "state": state,
+            "run": Text(str(job.run)),
+            "step": f"{job.step:,}/{job.steps:,}" if job.steps else "",
+            "metric": f"{job.metric} {job.value:.4g}" if job.value is not None else "",
+            "submitted": job.submitted[:16].replace("T", " "),
+            "remark": Text(job.remark if len(job.remark) < 60 else f"{job.remark[:59]}…"),
+        }
+        table.add_row(*(cells[title] for title in titles))
     return table
 
 

@@ -102,23 +102,23 @@ def _catalogue() -> list[dict[str, Any]]:
     from attnlab.models.pretrained.source import find_here
 
     rows = []
-    for known in MODELS:
+    for model in MODELS:
         try:
-            place = find_here(known.name)
+            place = find_here(model.name)
         except UserError:  # the package is not installed
             place = None
         rows.append(
             {
-                "name": known.name,
-                "hub": known.hub,
-                "family": known.family,
-                "layers": known.layers,
-                "width": known.width,
-                "millions": known.millions,
-                "megabytes": known.megabytes,
+                "name": model.name,
+                "hub": model.hub,
+                "family": model.family,
+                "layers": model.layers,
+                "width": model.width,
+                "millions": model.millions,
+                "megabytes": model.megabytes,
                 "where": place and place.where,
                 "folder": place and str(place.folder),
-                "good for": known.good_for,
+                "good for": model.good_for,
             }
         )
     return rows
