@@ -36,12 +36,7 @@ OVERVIEW = tuple(
         ("explore", "explore", ATTENTION, "Attention by hand: choose a query, see the weights."),
         ("check", "check", ATTENTION, "Check your own attention, function by function, and name the likely mistake."),
         ("attention", "attention", ATTENTION, "List the kinds of attention with equation, paper and cost."),
-        (
-            "audit",
-            "attention",
-            ATTENTION,
-            "Check that a kind of attention keeps its promises: causality, padding, cost.",
-        ),
+        ("audit", "attention", ATTENTION, "Check a kind of attention: causality, padding, gradients, decoding, cost."),
         ("new", "attention", ATTENTION, "Write a commented file to start from."),
         ("data", "data", TRAIN, "Labelled texts: list the tasks, look into one, get one."),
         ("models", "models", TRAIN, "Pretrained models: list them, look into one, get one."),
