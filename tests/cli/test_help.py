@@ -45,7 +45,7 @@ def test_help_of_every_command_fits_80_columns(path: tuple[str, ...]) -> None:
     assert "Usage:" in done.output
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_help_all_shows_every_option_by_its_whole_name(path: tuple[str, ...]) -> None:
     done = CliRunner().invoke(app, [*path, "--help-all"], env={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
     assert done.exit_code == 0, done.output
@@ -72,7 +72,7 @@ def test_the_overview_lists_every_command_of_the_modules() -> None:
     assert registered == {entry.name for entry in OVERVIEW}
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("path", [*COMMANDS, ("runs",), ("jobs",)], ids=" ".join)
 def test_the_example_of_a_command_parses(path: tuple[str, ...]) -> None:
     """Its options exist, its values have the right type, and nothing that is needed is missing."""
     epilog = Text.from_markup(command_of(path).epilog or "").plain

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 
 def example(command: str) -> str:
@@ -23,10 +23,7 @@ class LabCommand(TyperCommand):
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        help_all = copy(_HELP_ALL)
-        help_all.hidden = not any(_is_hidden(parameter) for parameter in self.params)
-        help_all.help = f"Show all {len(self.params)} options and exit."
-        self.params.append(help_all)
+        _append_help_all(self.params)
 
     def with_all_options(self) -> LabCommand:
         """The same command with no option hidden."""
@@ -50,14 +47,31 @@ class LabCommand(TyperCommand):
         return super(LabCommand, self.with_all_options()).shell_complete(ctx, incomplete)
 
 
+class LabGroup(TyperGroup):
+    """A group of commands; it has no rare options, and --help-all is its --help."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        _append_help_all(self.params)
+
+
+def _append_help_all(parameters: list[Any]) -> None:
+    """--help shows it only where it would show more."""
+    help_all = copy(_HELP_ALL)
+    help_all.hidden = not any(_is_hidden(parameter) for parameter in parameters)
+    help_all.help = f"Show all {len(parameters)} options and exit."
+    parameters.append(help_all)
+
+
 def _is_hidden(parameter: Any) -> bool:
     return bool(getattr(parameter, "hidden", False))
 
 
 def _show_all_options(context: typer.Context, requested: bool) -> None:
-    command = context.command
-    if requested and not context.resilient_parsing and isinstance(command, LabCommand):
-        typer.echo(command.with_all_options().get_help(context))
+    if requested and not context.resilient_parsing:
+        command = context.command
+        shown = command.with_all_options() if isinstance(command, LabCommand) else command
+        typer.echo(shown.get_help(context))
         raise typer.Exit
 
 

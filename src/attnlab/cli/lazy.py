@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from attnlab.cli.help import LabCommand
+from attnlab.cli.help import LabCommand, LabGroup
 
 START, ATTENTION, TRAIN, USE, MANY, MACHINES = "Start", "Attention", "Train", "Use", "Many runs", "Machines"
 
@@ -116,7 +116,9 @@ def _build(entry: CommandEntry) -> Any:
     import_module(f"attnlab.cli.{entry.module}").register(app)
     app.registered_commands = [info for info in app.registered_commands if _name(info) == entry.name]
     app.registered_groups = [info for info in app.registered_groups if info.name == entry.name]
-    for part in (app, *(info.typer_instance for info in app.registered_groups)):
+    for group in app.registered_groups:
+        group.cls = LabGroup
+    for part in (app, *(group.typer_instance for group in app.registered_groups)):
         for info in part.registered_commands if part is not None else ():
             info.cls = LabCommand
     return typer.main.get_group(app).commands[entry.name]

@@ -101,7 +101,7 @@ def _read(trained: Trained, texts: list[str], pairs: list[str], file: Path | Non
         except UnicodeDecodeError:
             raise UserError("standard input is not UTF-8.") from None
         if not content.strip():
-            raise UserError("no text to predict: give --text, --file or lines on standard input.")
+            raise UserError("nothing to predict: give --text, --file or lines on standard input.")
         return from_lines(content, "standard input", trained.paired), "standard input, "
     task = TASKS.get(trained.config.data.task)
     return from_file(file, trained.classes, trained.columns, task.clean if task else str), f"{file}, "
