@@ -40,7 +40,8 @@ from attnlab.data.tasks.labelled import Example, Labelled
 from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.job import ClassifyJob, encode_splits, load_tuned
 from attnlab.jobs.classify.texts import read_texts, wanted
-from attnlab.jobs.engine import Parts, RunOptions, run_job
+from attnlab.jobs.engine import train_run
+from attnlab.jobs.job import Parts, RunOptions
 from attnlab.models.pretrained.load import import_transformers, quietly
 from attnlab.models.pretrained.predicting import predict
 from attnlab.models.pretrained.source import model_folder
@@ -109,7 +110,7 @@ class Bench:
     def lab(self, config: ClassifyConfig, evaluate: bool) -> Measured:
         watch = Watch(self.now)
         with tempfile.TemporaryDirectory() as folder:
-            run_job(watched(ClassifyJob, watch, evaluate)(config), RunOptions(Path(folder) / "run"))
+            train_run(watched(ClassifyJob, watch, evaluate)(config), RunOptions(Path(folder) / "run"))
         return Measured(watch.examples / (watch.end - watch.start), watch.accuracy)
 
     def theirs(self, config: ClassifyConfig, evaluate: bool) -> Measured:
@@ -207,7 +208,7 @@ class Bench:
                 watch = Watch(self.now)
                 start = self.now()
                 with tempfile.TemporaryDirectory() as folder:
-                    run_job(watched(job, watch)(config), RunOptions(Path(folder) / "run"))
+                    train_run(watched(job, watch)(config), RunOptions(Path(folder) / "run"))
                 seconds[name].append(self.now() - start)
                 found[f"{name}_dev_accuracy"] = watch.accuracy
         ratios = [b / a for a, b in zip(seconds["cached"], seconds["every_epoch"], strict=True)]
@@ -221,7 +222,7 @@ class Bench:
         texts = self.everything.splits["dev"]
         with tempfile.TemporaryDirectory() as folder:
             run, plain = Path(folder) / "run", Path(folder) / "plain"
-            run_job(ClassifyJob(config), RunOptions(run))
+            train_run(ClassifyJob(config), RunOptions(run))
             export(run, plain)
             ours, theirs = load_trained(run, "cpu"), self.pipeline(plain)
             torch.set_num_threads(self.args.threads)

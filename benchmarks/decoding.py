@@ -120,7 +120,11 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     seed_everything(0)
     train, asked, source = pairs_at_hand()
-    model, vocabulary = load_gpt(args.run)[:2] if args.run else new_model(train, asked, args.steps)
+    if args.run:
+        trained = load_gpt(args.run)
+        model, vocabulary = trained.model, trained.vocabulary
+    else:
+        model, vocabulary = new_model(train, asked, args.steps)
     questions = [question for question, _ in asked[: args.questions]]
     found = compare(model.eval(), vocabulary, questions, args.repeats, args.always)
     print(f"all at once with the cache beside one at a time without ({source}, {args.threads} threads)")

@@ -38,7 +38,7 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.callbacks import Callback, MetricsFile, StepReport
-from attnlab.training.loop import Trainer
+from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import Classification, NextToken
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
@@ -72,14 +72,9 @@ def lab_loop(model: nn.Module, batches: Batches, steps: int, folder: Path, threa
     clock = Clock()
     accelerator = make_accelerator(MachineSection(device="cpu", precision="fp32", threads=threads))
     trainer = Trainer(
-        model,
-        NextToken(),
-        batches,
-        make_optimizer(model, OPTIMIZER),
-        Schedule(ScheduleSection(), steps),
-        TrainingSection(steps=steps),
-        accelerator,
-        callbacks=[MetricsFile(folder / "metrics.jsonl", 10), clock],
+        Learner(model, NextToken(), batches),
+        Plan(make_optimizer(model, OPTIMIZER), Schedule(ScheduleSection(), steps), TrainingSection(steps=steps)),
+        Environment(accelerator, callbacks=[MetricsFile(folder / "metrics.jsonl"), clock]),
     )
     trainer.fit()
     return clock.times

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from attnlab.config import Section, load, read_recipe
-from attnlab.experiments.compare.config import comparison_of
-from attnlab.experiments.sweep.config import sweep_of
-from attnlab.experiments.sweep.space import axes_of, grid
+from attnlab.experiments.config import comparison_of, sweep_of
+from attnlab.experiments.space import axes_of, grid
 from attnlab.jobs.demo import demo
 from attnlab.jobs.knowledge import fine_tuning, pretraining
-from attnlab.jobs.registry import config_of
+from attnlab.jobs.registry import KINDS
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 COMMANDS = {
@@ -35,7 +34,7 @@ def config_for(recipe: Path) -> type[Section]:
         return comparison_of(read_recipe(recipe)[0]["compare"].get("job", "language"))
     if kind == "sweep":
         return sweep_of(read_recipe(recipe)[0]["sweep"]["job"])
-    return config_of(kind)
+    return KINDS[kind].config
 
 
 @pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)

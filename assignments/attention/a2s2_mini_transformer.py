@@ -44,8 +44,8 @@ from attnlab.jobs.pretrain import mean_loss
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, GPTShape
 from attnlab.report import figures
-from attnlab.training.callbacks import Callback, StepReport
-from attnlab.training.loop import Trainer
+from attnlab.training.callbacks import Callback, LogLine
+from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import NextToken
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
@@ -191,8 +191,8 @@ class Curve(Callback):
         self.training: list[float] = []
         self.validation: list[tuple[int, float]] = []
 
-    def on_step(self, state: TrainState, report: StepReport) -> None:
-        self.training.append(report.loss)
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self.training.append(line.loss)
 
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
         self.validation.append((state.step, values["loss"]))
@@ -202,16 +202,17 @@ def train(attention: str, seed: int) -> tuple[GPT, Curve]:
     seed_everything(seed)
     shape = GPTShape(len(vocabulary), LAYERS, HEADS, WIDTH, CONTEXT, attention, dropout=0.0)
     model, curve = GPT(shape), Curve()
+    batches = Batches(training, BatchPlan(training.lengths, BATCH, seed=seed))
+    evaluate = mean_loss(Batches(held_out, BatchPlan(held_out.lengths)), "cpu")
+    settings = TrainingSection(steps=STEPS, evaluate_every=f"{max(1, STEPS // 8)} steps", log_every=1, seed=seed)
     Trainer(
-        model,
-        NextToken(),
-        Batches(training, BatchPlan(training.lengths, BATCH, seed=seed)),
-        make_optimizer(model, OptimizerSection(lr=2e-3)),
-        Schedule(ScheduleSection(warmup_ratio=0.1), STEPS),
-        TrainingSection(steps=STEPS, evaluate_every=f"{max(1, STEPS // 8)} steps", seed=seed),
-        make_accelerator(MACHINE),
-        evaluate=mean_loss(Batches(held_out, BatchPlan(held_out.lengths)), "cpu"),
-        callbacks=[curve],
+        Learner(model, NextToken(), batches, evaluate),
+        Plan(
+            make_optimizer(model, OptimizerSection(lr=2e-3)),
+            Schedule(ScheduleSection(warmup_ratio=0.1), STEPS),
+            settings,
+        ),
+        Environment(make_accelerator(MACHINE), callbacks=[curve]),
     ).fit()
     return model.eval(), curve
 

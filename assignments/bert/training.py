@@ -32,8 +32,8 @@ from attnlab.config import BatchSection, MachineSection, OptimizerSection, Sched
 from attnlab.config.job import JobConfig
 from attnlab.data.batching import Batches, BatchPlan, Examples
 from attnlab.data.tokenizers.wordpiece import WordPiece
-from attnlab.jobs.engine import Parts
-from attnlab.jobs.scripted import KIND, clear_unborn, kept, train_or_go_on
+from attnlab.jobs.job import Parts
+from attnlab.jobs.scripted import KIND, remove_unstarted, settings_of_run, train_or_resume
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.pretrained.bert_folder import find_bert
 from attnlab.models.pretrained.source import fingerprint
@@ -94,13 +94,13 @@ class Work:
     def train(self, data: Examples, objective: Objective, **facts: Any) -> None:
         """Train on `data`; `facts` are what, besides the labelled texts, makes this training the one it is."""
         run, asked = self.output / "run", self.args.overwrite_output_dir
-        clear_unborn(run)
+        remove_unstarted(run)
         if not asked and not is_run(run) and self.output.is_dir() and any(self.output.iterdir()):
             raise UserError(f"{self.output} is not empty: give another folder, or --overwrite_output_dir.")
         job = Training(self, data, objective, facts)
         job.replaces = asked and is_run(run) and not job.can_go_on(run)
         with unfinished(self.name):
-            train_or_go_on(job, run, "train", job.replaces)
+            train_or_resume(job, run, "train", job.replaces)
 
     def evaluate(self) -> None:
         """Score the model in the output folder, without training."""
@@ -157,7 +157,7 @@ class Training:
         if read_status(run)["state"] == "finished" or read_record(run).get("data") != self.facts:
             return False
         try:
-            kept(self.config, run)
+            settings_of_run(self.config, run)
         except UserError:
             return False
         return True

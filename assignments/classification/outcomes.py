@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.config.classify import ClassifyConfig
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.subruns import run_subrun
 from attnlab.runs import is_run, read_config, read_record, series
 
 
@@ -38,7 +38,7 @@ class Outcome:
 def train(config: ClassifyConfig, path: Path, label: str) -> Outcome:
     """Train into `path`; what was begun there with the same settings goes on, what is finished is taken as it is."""
     _must_be_same(config, path)
-    run_stage("classify", config, path, label)
+    run_subrun("classify", config, path, label)
     record = read_record(path)
     return Outcome(path, record["results"], record["learning_parameters"])
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from attnlab.experiments.compare.language.words import perplexity
-from attnlab.experiments.compare.words import signed
+from attnlab.experiments.views.language import shown_perplexity as perplexity
+from attnlab.experiments.views.view import signed
 from attnlab.report.numbers import plus_minus
 from attnlab.stats.intervals import Mean, Proportion, paired_difference
 

@@ -12,8 +12,9 @@ from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.world.files import write_world
 from attnlab.data.world.world import World, WorldSpec
-from attnlab.jobs.engine import RunOptions, run_job
+from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.pretrain import PretrainJob
 
 PLAIN = {
@@ -34,10 +35,10 @@ class Own(NamedTuple):
 
 def train(root: Path, pretraining: dict[str, Any], tuning: dict[str, Any]) -> Path:
     first = check(PretrainConfig, PLAIN | {"training": {"steps": 30}, "objective": {"name": "causal"}} | pretraining)
-    run_job(PretrainJob(first), RunOptions(root / "pretrained"))
+    train_run(PretrainJob(first), RunOptions(root / "pretrained"))
     start = {"run": str(root / "pretrained")}
     second = check(FinetuneConfig, PLAIN | {"start": start, "training": {"epochs": 6}} | tuning)
-    run_job(FinetuneJob(second), RunOptions(root / "asked"))
+    train_run(FinetuneJob(second), RunOptions(root / "asked"))
     return root / "asked"
 
 

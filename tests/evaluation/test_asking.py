@@ -29,7 +29,8 @@ def alone(model, vocabulary, question):
 def test_in_batches_as_one_by_one(which: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     found = request.getfixturevalue(which)
     run: Path = found if which == "world_run" else found.asked
-    model, vocabulary, _ = load_gpt(run)
+    trained = load_gpt(run)
+    model, vocabulary = trained.model, trained.vocabulary
     model.eval()
     lines = (run / "predictions.test.tsv").read_text(encoding="utf-8").splitlines()[1:]
     questions = [line.split("\t")[0] for line in lines]

@@ -30,7 +30,7 @@ def test_a_demo_that_is_stopped_says_how_the_demo_goes_on(tmp_path: Path, monkey
         told.append(again)
         raise Interrupted(signal.SIGTERM)
 
-    monkeypatch.setattr(demo, "run_stage", stopped)
+    monkeypatch.setattr(demo, "run_subrun", stopped)
     with pytest.raises(Interrupted):
         demo.run_demo(tmp_path / "demo", 0)
     assert told == [f"attnlab demo --out {tmp_path / 'demo'} --resume"]

@@ -15,7 +15,7 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.evaluation.recall import recalled
 from attnlab.jobs import knowledge as chain
-from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.knowledge import KnowledgeJob, fine_tuning, pretraining
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.models.gpt import GPT, preset
@@ -60,16 +60,16 @@ def test_stopped_between_or_within_its_halves_it_ends_the_same(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed before the second half, then within it, and taken up again: the same weights to the bit."""
-    run_stage, begun = chain.run_stage, []
+    run_subrun, begun = chain.run_subrun, []
 
     def dies(kind: str, *rest: Any) -> None:
         begun.append(kind)
         if len(begun) == 2:
             raise MemoryError("killed")
-        run_stage(kind, *rest)
+        run_subrun(kind, *rest)
 
     with monkeypatch.context() as patched:
-        patched.setattr(chain, "run_stage", dies)
+        patched.setattr(chain, "run_subrun", dies)
         with pytest.raises(MemoryError):
             KnowledgeJob(small(control=True)).run(RunOptions(tmp_path / "run"))
     assert begun == ["pretrain", "finetune"] and read_status(tmp_path / "run")["state"] == "failed"

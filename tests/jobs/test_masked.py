@@ -17,9 +17,11 @@ from attnlab.data.batching import IGNORE
 from attnlab.data.tasks.sentiment import load_sentiment
 from attnlab.data.text.masking import Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
-from attnlab.jobs.engine import RunOptions, run_job, saved_config
+from attnlab.jobs.engine import train_run
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.masked_words import score
 from attnlab.jobs.pretrain import PretrainJob
+from attnlab.jobs.registry import saved_config
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
 from attnlab.models.bert.model import BertModel
@@ -62,7 +64,7 @@ def config(corpus: Path | None, **changes: Any) -> PretrainConfig:
 
 
 def train(config: PretrainConfig, path: Path, **options: Any) -> Path:
-    run = run_job(PretrainJob(config), RunOptions(path, **options))
+    run = train_run(PretrainJob(config), RunOptions(path, **options))
     assert run is not None
     return run
 
@@ -142,7 +144,7 @@ def test_stopped_and_resumed_it_ends_with_the_same_weights(
         patch.setattr(Trainer, "_step", stop)
         train(config(corpus, **settings), tmp_path / "run")
     assert not (tmp_path / "run" / "model").exists()
-    saved = saved_config(tmp_path / "run", PretrainConfig)
+    saved = saved_config(tmp_path / "run")
     assert isinstance(saved, PretrainConfig)
     run = train(saved, tmp_path / "run", resume=True)
     assert (run / "model" / "model.safetensors").read_bytes() == (whole / "model" / "model.safetensors").read_bytes()

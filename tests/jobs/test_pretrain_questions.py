@@ -14,8 +14,9 @@ from attnlab.data.batching import IGNORE
 from attnlab.data.world.world import world_of
 from attnlab.evaluation.evaluate import Options, evaluate_run
 from attnlab.evaluation.sources import background
-from attnlab.jobs.engine import RunOptions, run_job
+from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.runs import read_metrics
 
@@ -34,7 +35,7 @@ def config(**changes: object) -> PretrainConfig:
 
 def test_questions_of_the_world_are_learnt_and_watched(tmp_path: Path) -> None:
     job = PretrainJob(config(data={"tokens": "words", "world_questions": True}))
-    run = run_job(job, RunOptions(tmp_path / "run"))
+    run = train_run(job, RunOptions(tmp_path / "run"))
     assert run is not None
     watched = [line for line in read_metrics(run / "metrics.jsonl") if line["split"] == "dev"]
     assert [set(line) >= {"accuracy", "best"} for line in watched] == [True]
@@ -80,7 +81,7 @@ def test_causal_hides_nothing() -> None:
 
 def test_the_kind_of_tokens_comes_from_the_pretrained_run(tmp_path: Path) -> None:
     world = {"people": 40, "places": 5}
-    pretrained = run_job(PretrainJob(config(data={"tokens": "words"})), RunOptions(tmp_path / "read"))
+    pretrained = train_run(PretrainJob(config(data={"tokens": "words"})), RunOptions(tmp_path / "read"))
     asked = {"start": {"run": str(pretrained)}, "machine": SMALL["machine"], "training": {"epochs": 1}}
     tuned = FinetuneJob(check(FinetuneConfig, asked | {"world": world}))
     tuned.build("cpu")

@@ -242,7 +242,7 @@ def test_the_weight_follows_its_schedule_from_where_the_run_is_taken_up(schedule
     for step in range(3):
         found.append(joint.side_weight)
         state.step = step + 1
-        teller.on_step(state, StepReport(0.0, 0.0, None, 0.0, 1, 1, 1))
+        teller.on_step(state, StepReport(0.0, 0.0, 1, 1, 1))
     assert found == weights
     resumed = Joint(Classification(), MaskedWords(), weight=2.0, schedule=schedule)
     JointProgress(resumed).on_start(TrainState(step=1), RunLength(3, 3))

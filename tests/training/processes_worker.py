@@ -12,8 +12,8 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.language import LanguageConfig
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.jobs.engine import RunOptions
-from attnlab.jobs.registry import run_kind
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.registry import KINDS
 
 LINES = ["the film is good", "a bad plot", "not very good", "the actors was bad and the film is not good"] * 8
 MACHINE = {"device": "cpu", "precision": "fp32", "threads": 1}
@@ -110,7 +110,7 @@ def configs(folder: Path, sharded: bool) -> dict[str, tuple[str, Any]]:
 def run_all(folder: Path, out: Path, sharded: bool) -> None:
     with patch("attnlab.report.run_page.write_run_page"):  # figures take longer than the training
         for name, (kind, config) in configs(folder, sharded).items():
-            run_kind(kind, config, RunOptions(out / name))
+            KINDS[kind].job()(config).run(RunOptions(out / name))
 
 
 def main(folder: Path, out: Path) -> None:

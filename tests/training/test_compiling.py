@@ -22,7 +22,7 @@ from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training import compile_choice, loop, setup
 from attnlab.training.callbacks import Callback, StepReport
 from attnlab.training.compile_choice import choose_compile, decide
-from attnlab.training.loop import Trainer
+from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator
@@ -64,16 +64,18 @@ def make(compile: bool, dropout: float, folder: Path | None = None, **extra: Any
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(dropout), nn.Linear(8, 3))
     rows, steps = Rows(), 15
     return Trainer(
-        model,
-        ToZero(),
-        Batches(rows, BatchPlan(rows.lengths, size=8)),
-        make_optimizer(model, OptimizerSection(lr=0.01)),
-        Schedule(ScheduleSection(), steps),
-        TrainingSection(steps=steps),
-        make_accelerator(MachineSection(device="cpu", precision="fp32", threads=1)),
-        compile=compile,
-        checkpoints=Checkpoints(folder) if folder else None,
-        **extra,
+        Learner(model, ToZero(), Batches(rows, BatchPlan(rows.lengths, size=8))),
+        Plan(
+            make_optimizer(model, OptimizerSection(lr=0.01)),
+            Schedule(ScheduleSection(), steps),
+            TrainingSection(steps=steps),
+        ),
+        Environment(
+            make_accelerator(MachineSection(device="cpu", precision="fp32", threads=1)),
+            compile=compile,
+            checkpoints=Checkpoints(folder) if folder else None,
+            **extra,
+        ),
     )
 
 

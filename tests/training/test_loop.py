@@ -19,8 +19,8 @@ from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import Batch, Batches, BatchPlan
 from attnlab.runs.checkpoints import Checkpoints
-from attnlab.training.callbacks import Callback, StepReport
-from attnlab.training.loop import Metric, Trainer
+from attnlab.training.callbacks import Callback, LogLine, StepReport
+from attnlab.training.loop import Environment, Learner, Metric, Plan, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
 from attnlab.training.setup import make_accelerator
@@ -72,16 +72,16 @@ def make(
     points = points or Points()
     settings = TrainingSection(steps=steps, **extra.pop("settings", {}))
     lr = extra.pop("lr", 0.01)
+    judged = {name: extra.pop(name) for name in ("evaluate", "metric") if name in extra}
     return Trainer(
-        model,
-        Squares(),
-        Batches(points, BatchPlan(points.lengths, size=size), accumulate),
-        make_optimizer(model, OptimizerSection(name=optimizer, lr=lr)),
-        Schedule(ScheduleSection(warmup_steps=2), steps),
-        settings,
-        accelerator(),
-        checkpoints=Checkpoints(folder) if folder else None,
-        **extra,
+        Learner(model, Squares(), Batches(points, BatchPlan(points.lengths, size=size), accumulate), **judged),
+        Plan(
+            make_optimizer(model, OptimizerSection(name=optimizer, lr=lr)),
+            Schedule(ScheduleSection(warmup_steps=2), steps),
+            settings,
+            extra.pop("clip", 1.0),
+        ),
+        Environment(accelerator(), checkpoints=Checkpoints(folder) if folder else None, **extra),
     )
 
 
@@ -222,13 +222,40 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_names_it(tmp_path: Path) ->
     with pytest.raises(RunFailed) as failure:
         trainer.fit()
     text = str(failure.value)
-    assert "the loss is inf" in text and f"step {trainer.state.step + 1}" in text
+    assert "the loss is inf" in text and f"step {trainer.state.step} " in text
     assert "learning rate" in text and "batch" in text and "11" in text
-    assert all(torch.isfinite(p).all() for p in trainer.model.parameters())
-    newest = Checkpoints(tmp_path).newest()
-    assert (newest is None and trainer.state.step == 0) or (
-        newest is not None and newest.state["training"]["step"] == trainer.state.step
+    newest = Checkpoints(tmp_path).newest()  # of the last good step
+    assert (newest is None and trainer.state.step == 1) or (
+        newest is not None
+        and newest.state["training"]["step"] == trainer.state.step - 1
+        and all(torch.isfinite(tensor).all() for tensor in newest.tensors["model"].values())
     )
+
+
+def test_losses_are_fetched_once_per_line_and_the_step_is_named_all_the_same(tmp_path: Path) -> None:
+    """Nothing waits for the device between two lines; what went wrong is found at the next one, and not saved."""
+    named = make(points=Points(poison=11), settings={"save_every": "1 step"})
+    with pytest.raises(RunFailed) as at_once:
+        named.checkpoints = Checkpoints(tmp_path / "one")
+        named.fit()
+    late = make(tmp_path / "two", points=Points(poison=11), settings={"save_every": "0", "log_every": 20})
+    with pytest.raises(RunFailed) as later:
+        late.fit()
+    assert str(later.value) == str(at_once.value) and late.state.step == 20
+    assert Checkpoints(tmp_path / "two").newest() is None
+
+
+def test_a_line_is_the_mean_of_its_steps() -> None:
+    lines: list[float] = []
+
+    class Lines(Callback):
+        def on_log(self, state: TrainState, line: LogLine) -> None:
+            lines.append(line.loss)
+
+    make(callbacks=[Lines()], settings={"log_every": 1}, dropout=0.0).fit()
+    each, lines = lines, []
+    make(callbacks=[Lines()], settings={"log_every": 4}, dropout=0.0).fit()
+    assert lines == pytest.approx([sum(each[n : n + 4]) / 4 for n in range(0, len(each), 4)])
 
 
 def test_a_full_disk_stops_the_run_with_the_last_checkpoint_whole(

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from attnlab.base import console
-from attnlab.training.callbacks import RunLength, StepReport
+from attnlab.training.callbacks import LogLine, RunLength, StepReport
 from attnlab.training.progress import ProgressBar, fitted
 from attnlab.training.snapshot import TrainState
 
@@ -20,7 +20,8 @@ def test_bar_steps_and_loss_stay_visible_after_an_evaluation(width: int, monkeyp
     bar, state = ProgressBar("finetune"), TrainState(step=0)
     bar.on_start(state, RunLength(12_000, 1_000.0))
     state.step = 6_000
-    bar.on_step(state, StepReport(1.2345, 1e-3, 1.0, 0.01, 32, 4096, 5000))
+    bar.on_log(state, LogLine(1.2345, 1e-3, 1.0, 0.01, 32, 4096, 5000))
+    bar.on_step(state, StepReport(1e-3, 0.01, 32, 4096, 5000))
     bar.on_evaluate(state, {"loss": 1.23456, "accuracy": 0.87654, "macro_f1": 0.86543, "ece": 0.01}, best=True)
     shown = "".join(part.text for part in screen.render(bar.bar.get_renderable()))
     bar.on_end(state)

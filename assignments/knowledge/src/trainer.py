@@ -20,9 +20,10 @@ from attnlab.base.formats import clock
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.config.job import JobConfig
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
-from attnlab.jobs.engine import Parts, RunOptions, run_job
+from attnlab.jobs.engine import train_run
+from attnlab.jobs.job import Parts, RunOptions
 from attnlab.jobs.pretrain import mean_loss
-from attnlab.jobs.scripted import KIND, train_or_go_on
+from attnlab.jobs.scripted import KIND, train_or_resume
 from attnlab.runs import RunFolder, is_run
 from attnlab.training.estimate import estimate
 from attnlab.training.objectives import NextToken
@@ -103,12 +104,12 @@ class Trainer:
     def train(self) -> None:
         path, job = self.config.ckpt_path, _Job(self)
         if path is None:
-            run_job(job, RunOptions(label=self.label))
+            train_run(job, RunOptions(label=self.label))
             return
         folder = run_folder(Path(path))
         if is_run(folder):
             job.hint = ""
-        train_or_go_on(job, folder, self.label)
+        train_or_resume(job, folder, self.label)
 
 
 class _Job:

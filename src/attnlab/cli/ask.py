@@ -36,7 +36,8 @@ def ask(
 
     if corpus is not None and not trace:
         raise UserError("--corpus is where --trace looks: give --trace as well.")
-    model, vocabulary, _ = load_gpt(run)
+    trained = load_gpt(run)
+    model, vocabulary = trained.model, trained.vocabulary
     known = background(run, corpus) if trace else None
     for note in known.notes if known else []:
         console.warn(note)

@@ -9,7 +9,7 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.experiments import Request, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.help import example
 from attnlab.cli.launch_options import check_files_exist, finish_submission, refuse_with_slurm, require_one_node
 from attnlab.cli.train import Overwrite, Recipe, must_keep
@@ -17,8 +17,7 @@ from attnlab.config import leaves
 from attnlab.config.classify import ClassifyConfig
 from attnlab.config.flags import part_of, with_flags
 from attnlab.config.recipe import Key
-from attnlab.experiments.compare.choices import AXES as CHOICES
-from attnlab.experiments.compare.config import CompareConfig, comparison_of
+from attnlab.experiments.config import CLASSIFIER_AXES, CompareConfig, LanguageComparison, comparison_of
 from attnlab.launch.commandline import PROGRAM
 from attnlab.launch.config import ArrayLaunchConfig, launch_settings
 from attnlab.launch.submit import check_can_submit, check_no_active_jobs, submit_array
@@ -28,7 +27,7 @@ Run = Annotated[Path | None, folder_of("comparison")]
 Resume = Annotated[
     bool,
     typer.Option(
-        "--resume", help="Go on with the comparison in --run: what is missing, or more --seeds.", rich_help_panel="Run"
+        "--resume", help="Resume the comparison in --run: what is missing, or more --seeds.", rich_help_panel="Run"
     ),
 ]
 
@@ -51,17 +50,17 @@ CLASSIFIERS = part_of(
     "tuning.method",
     "training.epochs",
 )
-IMPLIED = dict.fromkeys([*leaves(CLASSIFIERS), *(("compare", name) for name in CHOICES)], "classify")
-ASKING = Asking("compare", CompareConfig, "language", comparison_of, IMPLIED)
+IMPLIED = dict.fromkeys([*leaves(CLASSIFIERS), *(("compare", name) for name in CLASSIFIER_AXES)], "classify")
+REQUEST = Request("compare", LanguageComparison, "language", comparison_of, IMPLIED)
 
 
 OneCell = Annotated[
     int | None,
     typer.Option(
         "--cell",
+        hidden=True,
         metavar="N",
         help="Run one cell of the comparison in --run: what a job of an array does.",
-        hidden=True,
         rich_help_panel="Where it runs",
     ),
 ]
@@ -69,15 +68,15 @@ Gather = Annotated[
     bool,
     typer.Option(
         "--gather",
-        help="Write results and report of what is finished in --run: what the last job does.",
         hidden=True,
+        help="Write results and report of what is finished in --run: what the last job does.",
         rich_help_panel="Where it runs",
     ),
 ]
 
 
 @with_flags(ArrayLaunchConfig)
-@with_flags(CompareConfig, CLASSIFIERS)
+@with_flags(LanguageComparison, CLASSIFIERS)
 def compare(
     flags: dict[Key, Any],
     launching: dict[Key, Any],
@@ -91,7 +90,7 @@ def compare(
     gather: Gather = False,
 ) -> None:
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
-    from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
+    from attnlab.experiments.compare import resume_comparison, run_comparison
 
     launch = launch_settings(ArrayLaunchConfig, launching)
     if cell is not None or gather or pair is not None:
@@ -99,7 +98,7 @@ def compare(
         return
     folder = to_resume(run, overwrite, "comparison") if resume else run or fresh_path(ROOT, "compare")
     given = settings or []
-    config = _resumed(saved_comparison(folder), recipe, flags, given) if resume else ASKING.config(recipe, flags, given)
+    config = REQUEST.config(recipe, flags, given) if not resume else _resumed(folder, recipe, flags, given)
     if launch is not None:
         refuse_with_slurm(overwrite=overwrite)
         require_one_node(launch, "a comparison")
@@ -113,11 +112,10 @@ def compare(
 
 
 def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
-    """What is done in a comparison that is there: one cell, two variants tested, or the report."""
-    from attnlab.experiments.compare.results import gather
-    from attnlab.experiments.compare.run import saved_comparison
-    from attnlab.experiments.compare.spread import gather_comparison, run_cell
-    from attnlab.experiments.compare.subjects import subject_of
+    """What is done in an existing comparison: one cell, a test of two variants, or the report."""
+    from attnlab.experiments.compare import gather, gather_comparison, run_cell
+    from attnlab.experiments.experiment import COMPARISON
+    from attnlab.experiments.views import view_of
 
     if path is None:
         option = "--cell" if cell is not None else "--pair" if pair is not None else "--gather"
@@ -125,20 +123,15 @@ def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
     if cell is not None:
         run_cell(path, cell)
     elif pair is not None:
-        results = gather(path, saved_comparison(path))
-        console.result(subject_of(results.config).pair(results, pair))
+        results = gather(path, COMPARISON.saved(path))
+        console.result(view_of(results.job).test_pair(results, pair))
     else:
         _show(gather_comparison(path))
 
 
-def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool) -> None:
+def _hand_over(launch: ArrayLaunchConfig, path: Path, config: CompareConfig, resume: bool) -> None:
     """The missing cells as the tasks of an array, then a job that gathers."""
-    from attnlab.experiments.compare.spread import (
-        forget_comparison,
-        missing_cells,
-        queue_comparison,
-        requeue_comparison,
-    )
+    from attnlab.experiments.compare import forget_comparison, missing_cells, queue_comparison, requeue_comparison
 
     check_can_submit(path)
     check_files_exist(config)
@@ -158,28 +151,31 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: Any, resume: bool)
 
 
 def _show(path: Path) -> None:
-    from attnlab.experiments.compare.results import gather
-    from attnlab.experiments.compare.run import saved_comparison
-    from attnlab.experiments.compare.subjects import subject_of
-    from attnlab.experiments.compare.words import verdicts
+    from attnlab.experiments.compare import gather
+    from attnlab.experiments.experiment import COMPARISON
+    from attnlab.experiments.views import view_of
+    from attnlab.experiments.views.view import verdicts
 
-    results = gather(path, saved_comparison(path))
-    subject = subject_of(results.config)
-    for table in (subject.table(results, brief=True), subject.cost(results)):
+    results = gather(path, COMPARISON.saved(path))
+    view = view_of(results.job)
+    for table in (view.table(results, brief=True), view.cost(results)):
         print_table(table)
-    for sentence in verdicts(results) + subject.notes(results):
+    for sentence in verdicts(results) + view.notes(results):
         console.result(sentence)
     console.result(f"comparison: {path}\nreport: {path / 'report.html'}")
 
 
-def _resumed(saved: Any, recipe: Path | None, flags: dict[Key, Any], settings: list[str]) -> Any:
+def _resumed(folder: Path, recipe: Path | None, flags: dict[Key, Any], settings: list[str]) -> CompareConfig:
     """The saved configuration; only the number of seeds may grow."""
+    from attnlab.experiments.experiment import COMPARISON
+
+    saved = COMPARISON.saved(folder)
     if not recipe and not flags and not settings:
         return saved
-    asked = ASKING.config(recipe, flags, settings, saved.compare.job)
-    if asked.compare.seeds > saved.compare.seeds:
-        saved.compare.seeds = asked.compare.seeds
-    must_keep(saved, asked, given_keys(type(saved), flags, settings), recipe)
+    given = REQUEST.config(recipe, flags, settings, saved.compare.job)
+    if given.compare.seeds > saved.compare.seeds:
+        saved.compare.seeds = given.compare.seeds
+    must_keep(saved, given, given_keys(type(saved), flags, settings), recipe)
     return saved
 
 

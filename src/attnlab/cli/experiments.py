@@ -1,10 +1,10 @@
-"""What the commands that run a job many times share: any setting of the job by its name, going on, a table."""
+"""What `attnlab compare` and `attnlab sweep` share: any setting of the job by name, resuming, a table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 
 import typer
 
@@ -12,10 +12,12 @@ from attnlab.base import console
 from attnlab.base.errors import UserError, unknown
 from attnlab.config import Section, find_setting, leaves, read_recipe
 from attnlab.config.recipe import Key, flag_of, load
-from attnlab.jobs.several import comparable
+from attnlab.jobs.registry import measured
 
 if TYPE_CHECKING:
     from attnlab.report.page import Table
+
+C = TypeVar("C", bound=Section)
 
 Settings = Annotated[
     list[str] | None,
@@ -34,10 +36,10 @@ def folder_of(what: str) -> Any:
     return typer.Option("--run", metavar="FOLDER", help=help_text, rich_help_panel="Run")
 
 
-class Asking:
-    """From a recipe, flags and settings to a configuration; which job it is decides what else can be said.
+class Request(Generic[C]):
+    """From a recipe, flags and settings to a configuration; the job decides which settings there are.
 
-    `implied` are settings that only one job has, and which: naming one of them names the job.
+    `implied` maps settings that only one job has to that job: giving one of them chooses the job.
     """
 
     def __init__(
@@ -45,23 +47,23 @@ class Asking:
         section: str,
         flags_of: type[Section],
         default: str,
-        kind_of: Callable[[str], Any],
+        kind_of: Callable[[str], type[C]],
         implied: Mapping[Key, str] | None = None,
     ) -> None:
         self.section, self.flags_of, self.default, self.kind_of = section, flags_of, default, kind_of
         self.implied = implied or {}
 
-    def config(self, recipe: Path | None, flags: dict[Key, Any], settings: list[str], job: str | None = None) -> Any:
-        said = (read_recipe(recipe)[0].get(self.section) if recipe is not None else None) or {}
-        keys = [*flags, *((self.section, name) for name in said)]
-        meant = next((self.implied[key] for key in keys if key in self.implied), None)
-        job = flags.get((self.section, "job")) or said.get("job") or job or meant or self.default
-        if job not in comparable():
-            raise UserError(unknown("job", job, comparable()))
+    def config(self, recipe: Path | None, flags: dict[Key, Any], settings: list[str], job: str | None = None) -> C:
+        written = (read_recipe(recipe)[0].get(self.section) if recipe is not None else None) or {}
+        keys = [*flags, *((self.section, name) for name in written)]
+        implied = next((self.implied[key] for key in keys if key in self.implied), None)
+        job = flags.get((self.section, "job")) or written.get("job") or job or implied or self.default
+        if job not in measured():
+            raise UserError(unknown("job", job, measured()))
         kind = self.kind_of(job)
-        known, given = leaves(kind), dict(flags)
+        given = dict(flags)
         for key in flags:
-            if key not in known:
+            if key not in leaves(kind):
                 owner = self.implied.get(key, self.default)
                 field = leaves(self.flags_of if owner == self.default else self.kind_of(owner))[key][0]
                 raise UserError(
@@ -81,9 +83,9 @@ def given_keys(kind: type[Section], flags: dict[Key, Any], settings: list[str]) 
 
 
 def to_resume(run: Path | None, overwrite: bool, what: str) -> Path:
-    """The folder that --resume means."""
+    """The folder to resume."""
     if run is None:
-        raise UserError(f"--resume needs --run: the folder of the {what} to go on with.")
+        raise UserError(f"--resume needs --run: the folder of the {what} to resume.")
     if overwrite:
         raise UserError("--resume and --overwrite contradict each other: give one of them.")
     return run

@@ -10,13 +10,13 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.cli.experiments import Asking, Settings, folder_of, given_keys, print_table, to_resume
+from attnlab.cli.experiments import Request, Settings, folder_of, given_keys, print_table, to_resume
 from attnlab.cli.help import example
 from attnlab.cli.launch_options import check_files_exist, finish_submission, refuse_with_slurm, require_one_node
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
-from attnlab.experiments.sweep.config import SweepFlags, sweep_of
+from attnlab.experiments.config import SweepConfig, SweepFlags, sweep_of
 from attnlab.launch.commandline import PROGRAM
 from attnlab.launch.config import ArrayLaunchConfig, launch_settings
 from attnlab.launch.submit import check_can_submit, check_no_active_jobs, submit_array
@@ -27,7 +27,7 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on with the sweep in --run: what is missing, more values, --seeds, --trials.",
+        help="Resume the sweep in --run: what is missing, more values, --seeds, --trials.",
         rich_help_panel="Run",
     ),
 ]
@@ -45,7 +45,7 @@ Retry = Annotated[
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be run and its cost, and stop.", rich_help_panel="Run")
 ]
-ASKING = Asking("sweep", SweepFlags, "classify", sweep_of)
+REQUEST = Request("sweep", SweepFlags, "classify", sweep_of)
 SHOWN = 40  # rows of the table on a terminal; the report has all
 
 
@@ -64,10 +64,11 @@ def sweep(
     dry_run: DryRun = False,
 ) -> None:
     """Search over settings of any job: a grid, at random or guided; chosen on dev, the winner reported on test."""
-    from attnlab.experiments.sweep.store import must_have_optuna
+    from attnlab.experiments.store import must_have_optuna
 
     must_have_optuna()
-    from attnlab.experiments.sweep.run import join_sweep, resume_sweep, run_sweep, saved_sweep
+    from attnlab.experiments.experiment import SWEEP
+    from attnlab.experiments.sweep import join_sweep, resume_sweep, run_sweep
 
     launch = launch_settings(ArrayLaunchConfig, launching)
     if launch is not None:
@@ -80,8 +81,8 @@ def sweep(
         path = join_sweep(_to_join(run, recipe, flags, given, resume or overwrite or dry_run))
     elif resume:
         folder = to_resume(run, overwrite, "sweep")
-        saved = saved_sweep(folder)
-        config = _grown(saved, ASKING.config(recipe, flags, given, saved.sweep.job), recipe, flags, given)
+        saved = SWEEP.saved(folder)
+        config = _grown(saved, REQUEST.config(recipe, flags, given, saved.sweep.job), recipe, flags, given)
         if dry_run:
             return _preview(config)
         if launch is not None:
@@ -89,7 +90,7 @@ def sweep(
         check_no_active_jobs(folder)
         path = resume_sweep(folder, config, retry_failed)
     else:
-        config = ASKING.config(recipe, flags, given)
+        config = REQUEST.config(recipe, flags, given)
         if dry_run:
             return _preview(config)
         folder = run or fresh_path(ROOT, "sweep")
@@ -100,10 +101,10 @@ def sweep(
 
 
 def _hand_over(
-    launch: ArrayLaunchConfig, config: Any, path: Path, resume: bool = False, retry_failed: bool = False
+    launch: ArrayLaunchConfig, config: SweepConfig, path: Path, resume: bool = False, retry_failed: bool = False
 ) -> None:
     """An array of workers, each at work until no trial is left; the last job finds none and writes the report."""
-    from attnlab.experiments.sweep.run import queue_sweep, requeue_sweep
+    from attnlab.experiments.sweep import queue_sweep, requeue_sweep
 
     if launch.array.at_once is None:
         raise UserError("--launch slurm: say with --at-once how many workers the sweep shall have.")
@@ -132,35 +133,36 @@ def _to_join(run: Path | None, recipe: Path | None, flags: dict[Key, Any], given
     return run
 
 
-def _grown(saved: Any, asked: Any, recipe: Path | None, flags: dict[Key, Any], settings: list[str]) -> Any:
+def _grown(
+    saved: SweepConfig, given: SweepConfig, recipe: Path | None, flags: dict[Key, Any], settings: list[str]
+) -> SweepConfig:
     """The saved sweep with more values, seeds, trials or seconds; all else must be as it was."""
-    from attnlab.experiments.sweep.growing import GROWS, grown
+    from attnlab.experiments.sweep import GROWS, grown
 
     if not (recipe or flags or settings):
         return saved
-    config = grown(saved, asked)
+    config = grown(saved, given)
     for name in GROWS:
         if name in ("vary", "seconds") or ("sweep", name) not in flags:
-            setattr(asked.sweep, name, getattr(config.sweep, name))
-    must_keep(config, asked, given_keys(type(config), flags, settings), recipe)
+            setattr(given.sweep, name, getattr(config.sweep, name))
+    must_keep(config, given, given_keys(type(config), flags, settings), recipe)
     return config
 
 
-def _preview(config: Any) -> None:
-    from attnlab.experiments.sweep.preview import preview
-    from attnlab.experiments.sweep.run import must_make_sense
+def _preview(config: SweepConfig) -> None:
+    from attnlab.experiments.sweep import check_sweep, preview
 
-    must_make_sense(config)
+    check_sweep(config)
     for line in preview(config):
         console.result(line)
     console.result("dry run: nothing was written")
 
 
 def _report(path: Path) -> None:
-    from attnlab.experiments.sweep.run import found_by
-    from attnlab.experiments.sweep.words import counts, table, verdicts
+    from attnlab.experiments.sweep import sweep_results
+    from attnlab.experiments.sweep_page import counts, table, verdicts
 
-    results, tested = found_by(path)
+    results, tested = sweep_results(path)
     print_table(table(results, most=SHOWN))
     for sentence in verdicts(results, tested):
         console.result(sentence)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from attnlab.config.sections import split_list
@@ -29,3 +30,36 @@ def dotted(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in values.items():
         found |= dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
     return found
+
+
+def parse_choices(value: Any) -> dict[str, dict[str, Any]]:
+    """{name: {setting: value}} from 'full, head:lr=1e-2:epochs=20', a list of names, or a mapping in a recipe."""
+    if isinstance(value, Mapping):
+        named = {str(name): dotted(_mapping(name, settings)) for name, settings in value.items()}
+    else:
+        parts = value if isinstance(value, list | tuple) else str(value).split(",")
+        pairs = [_typed(str(part)) for part in parts if str(part).strip()]
+        named = dict(pairs)
+        if len(named) < len(pairs):
+            raise ValueError("the same name is given twice: a comparison needs different ones")
+    if "" in named:
+        raise ValueError("a name is missing before ':'")
+    return named
+
+
+def _mapping(name: Any, settings: Any) -> dict[str, Any]:
+    if settings is not None and not isinstance(settings, Mapping):
+        raise ValueError(f"write the settings of {name!r} as '{name}: {{optimizer.lr: 1e-3}}'")
+    return dict(settings or {})
+
+
+def _typed(part: str) -> tuple[str, dict[str, Any]]:
+    """'head:lr=1e-2:epochs=20'."""
+    name, *given = (text.strip() for text in part.split(":"))
+    settings: dict[str, Any] = {}
+    for text in given:
+        setting, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"{text!r} is no setting of {name!r}: write '{name}:lr=1e-3'")
+        settings[setting.strip()] = value.strip()
+    return name, settings

@@ -9,8 +9,8 @@ from pydantic import field_validator
 
 from attnlab.base.errors import unknown
 from attnlab.config.job import JobConfig
-from attnlab.config.measures import ACCURACIES, Measure
-from attnlab.config.sections import FilePath, OptimizerSection, ScheduleSection, Section, option
+from attnlab.config.rates import RatedOptimizer, usual_rate
+from attnlab.config.sections import FilePath, ScheduleSection, Section, option
 
 
 class TextsSection(Section):
@@ -152,15 +152,18 @@ class WatchSection(Section):
 
 
 class ClassifyConfig(JobConfig):
-    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
-
     data: TextsSection = TextsSection()
     model: EncoderSection = EncoderSection()
     tuning: TuningSection = TuningSection()
     joint: JointSection = JointSection()
-    optimizer: OptimizerSection = OptimizerSection(lr=5e-5, weight_decay=0.01, beta2=0.999)
+    optimizer: RatedOptimizer = RatedOptimizer(weight_decay=0.01, beta2=0.999)
     schedule: ScheduleSection = ScheduleSection(name="linear", warmup_ratio=0.1)
     watch: WatchSection = WatchSection()
+
+    def fill_in_rate(self) -> None:
+        """A rate that was not given becomes the usual one, so that the run's own configuration holds a number."""
+        if self.optimizer.lr is None:
+            self.optimizer.lr = usual_rate(self.tuning.method, self.optimizer.name)
 
     @property
     def default_epochs(self) -> int:  # type: ignore[override]

@@ -6,7 +6,6 @@ from typing import ClassVar, Literal
 
 from attnlab.config.gpt import GPTSection
 from attnlab.config.job import JobConfig
-from attnlab.config.measures import ACCURACIES, Measure
 from attnlab.config.sections import FilePath, OptimizerSection, ScheduleSection, Section, option
 from attnlab.config.world import WorldSection
 
@@ -30,7 +29,6 @@ class StartSection(Section):
 
 class FinetuneConfig(JobConfig):
     default_epochs: ClassVar[int] = 10
-    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
 
     start: StartSection = StartSection()
     data: PairsSection = PairsSection()

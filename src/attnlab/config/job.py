@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from attnlab.config.measures import Measure
 from attnlab.config.sections import (
     BatchSection,
     MachineSection,
@@ -19,10 +18,16 @@ class JobConfig(Section):
     """What every training command can be told; each adds its own sections."""
 
     default_epochs: ClassVar[int] = 10
-    headlines: ClassVar[tuple[Measure, ...]] = ()  # what a comparison of such runs shows
 
     optimizer: OptimizerSection = OptimizerSection()
     schedule: ScheduleSection = ScheduleSection()
     batch: BatchSection = BatchSection()
     training: TrainingSection = TrainingSection()
     machine: MachineSection = MachineSection()
+
+
+def machine_of(config: Section) -> MachineSection:
+    """What a run of any kind says of the machine it uses."""
+    machine = getattr(config, "machine", None)
+    assert isinstance(machine, MachineSection)
+    return machine

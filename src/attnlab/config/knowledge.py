@@ -7,7 +7,6 @@ from typing import ClassVar
 from pydantic import field_validator
 
 from attnlab.config.gpt import GPTSection
-from attnlab.config.measures import ACCURACIES, Measure
 from attnlab.config.pretrain import MASKED_WORDS, CorpusSection, ObjectiveSection
 from attnlab.config.sections import (
     BatchSection,
@@ -60,10 +59,6 @@ class KnowledgeConfig(Section):
     """Pretraining, fine-tuning and what they share, given once."""
 
     topic: ClassVar[str] = "Chain"
-    headlines: ClassVar[tuple[Measure, ...]] = (
-        *ACCURACIES,
-        Measure("told_accuracy", "place known in the text", "test"),
-    )
 
     seed: int = option(0, "Seed of the weights and the order of the data, in both halves.", ge=0)
     control: bool = option(False, "Fine-tune without pretraining as well.")

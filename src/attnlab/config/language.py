@@ -8,7 +8,6 @@ from pydantic import field_validator
 
 from attnlab.config.gpt import GPTSection
 from attnlab.config.job import JobConfig
-from attnlab.config.measures import Measure
 from attnlab.config.sections import FilePath, ScheduleSection, Section, option, split_list
 
 
@@ -48,9 +47,6 @@ class MeasuresSection(Section):
 
 class LanguageConfig(JobConfig):
     default_epochs: ClassVar[int] = 5
-    headlines: ClassVar[tuple[Measure, ...]] = (
-        Measure("dev_loss", "validation loss", "dev", "lower", share=False, unit="nats a token"),
-    )
 
     data: StreamSection = StreamSection()
     model: GPTSection = GPTSection()

@@ -47,7 +47,8 @@ class Evaluation:
 
 def evaluate_run(run: Path, options: Options) -> Evaluation:
     """Everything is read and checked before the first question is asked; files appear when all is done."""
-    model, vocabulary, _ = load_gpt(run)
+    trained = load_gpt(run)
+    model, vocabulary = trained.model, trained.vocabulary
     if options.outputs is not None:
         report.writable(options.outputs)
     if options.out is not None:

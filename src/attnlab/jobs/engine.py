@@ -8,90 +8,96 @@ train, report.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
-from torch import nn
 
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.formats import clock
-from attnlab.base.interrupts import Interrupted, Stopped, listening
+from attnlab.base.interrupts import Interrupted, Stopped, StopRequest, listening
 from attnlab.base.machine import facts
 from attnlab.base.machine.peak import peak, start_peak
 from attnlab.base.randomness import seed_everything, seed_process
-from attnlab.config import TrainingSection, check
+from attnlab.config import TrainingSection
 from attnlab.config.job import JobConfig
-from attnlab.data.batching import Batches, BatchPlan, Examples
+from attnlab.data.batching import Batches, BatchPlan
 from attnlab.distributed.sharding import shard
 from attnlab.distributed.team import current
-from attnlab.runs import ROOT, RunFolder, fresh_path, read_config, read_record, read_status
+from attnlab.jobs.job import Parts, RunOptions, TrainedModel
+from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.checkpoints import Checkpoints
 from attnlab.runs.shared import opened
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
-from attnlab.training.callbacks import Callback, MetricsFile, TensorBoard
+from attnlab.training.callbacks import MetricsFile, TensorBoard
 from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import Estimate, estimate
-from attnlab.training.loop import Evaluate, Metric, Trainer
-from attnlab.training.objectives import Objective
+from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.progress import progress
 from attnlab.training.scaling import standing
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState
 
-
-@dataclass
-class Parts:
-    """What a job hands to the training loop."""
-
-    model: nn.Module
-    objective: Objective
-    data: Examples
-    evaluate: Evaluate | None = None
-    metric: Metric | None = None
-    files: dict[str, str] = field(default_factory=dict)  # to lie in the run folder, by name
-    facts: dict[str, Any] = field(default_factory=dict)  # about the data, for the record
-    finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None  # test, figures, report
-    callbacks: list[Callback] = field(default_factory=list)  # what else watches the run
-    whole: nn.Module | None = None  # what `model` is a part of, if the rest need not be trained with
-
-    def sizes(self) -> dict[str, int]:
-        """How many parameters there are in all, and how many learn."""
-        return {
-            "parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
-            "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad),
-        }
+C = TypeVar("C", bound=JobConfig)
 
 
-class Job(Protocol):
-    kind: str
-    config: Any
+class TrainingJob(ABC, Generic[C]):
+    """A job that is one training."""
 
+    kind: ClassVar[str]
+    prunable: ClassVar[bool] = True
+
+    def __init__(self, config: C) -> None:
+        self.config = config
+
+    @abstractmethod
     def build(self, device: str) -> Parts:
-        """Read the data and make the model, or say in one sentence what is wrong."""
-        ...
+        """Read the data and build the model; every mistake in settings or files is found here, before any output."""
+
+    def run(self, options: RunOptions) -> Path | None:
+        return train_run(self, options)
+
+    def estimate(self) -> Estimate | None:
+        return _prepare(self, dry_run=True).estimate()
+
+    @classmethod
+    def score_test(cls, run: Path) -> dict[str, float]:
+        """From the run's own results: it was scored on test when it finished."""
+        return stored_scores(run)
+
+    @classmethod
+    @abstractmethod
+    def load(cls, run: Path) -> TrainedModel: ...
 
 
-@dataclass(frozen=True)
-class RunOptions:
-    """Where a run goes and whether it is a new one."""
-
-    path: Path | None = None
-    overwrite: bool = False
-    resume: bool = False
-    dry_run: bool = False
-    label: str | None = None
-    root: Path = ROOT
-    again: str | None = None  # the command that goes on with it, when it is part of something larger
-    callbacks: tuple[Callback, ...] = ()  # told after the lab's own
+def stored_scores(run: Path) -> dict[str, float]:
+    """Every number among the results of a finished run."""
+    results = read_record(run).get("results", {})
+    return {
+        name: float(value)
+        for name, value in results.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
 
 
-def run_job(job: Job, options: RunOptions) -> Path | None:
+class Trainable(Protocol[C]):
+    """What one training needs of a job."""
+
+    config: C
+
+    @property
+    def kind(self) -> str: ...
+
+    def build(self, device: str) -> Parts: ...
+
+
+def train_run(job: Trainable[C], options: RunOptions) -> Path | None:
     """Train; returns the run folder, or None after a dry run."""
     start_peak()
     with console.working(f"{options.label or job.kind}: reading data and building the model ..."):
@@ -106,7 +112,7 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
         except Stopped as end:
             run.set_status("interrupted", str(end))
             if isinstance(end, Interrupted):
-                console.say(f"saved; go on with: {options.again or f'attnlab resume {run.path}'}")
+                console.say(f"saved; go on with: {options.resume_command or f'attnlab resume {run.path}'}")
             raise
         except (RunFailed, UserError) as failure:
             _set_failed(run, str(failure))
@@ -122,11 +128,6 @@ def run_job(job: Job, options: RunOptions) -> Path | None:
     return run.path
 
 
-def cost_of(job: Job) -> Estimate:
-    """What the steps of a run would cost; nothing is written."""
-    return _prepare(job, dry_run=True).cost()
-
-
 @dataclass
 class Prepared:
     """A job with every 'auto' resolved, ready to run."""
@@ -138,7 +139,7 @@ class Prepared:
     steps: int
     changes: list[str]
 
-    def cost(self) -> Estimate:
+    def estimate(self) -> Estimate:
         """Time and memory of all steps, from a few."""
         return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
 
@@ -147,7 +148,7 @@ class Prepared:
         import yaml
 
         total, learning = self.parts.sizes().values()
-        cost = self.cost()
+        cost = self.estimate()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
         console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
@@ -165,7 +166,7 @@ class Prepared:
         console.result("dry run: nothing was written")
 
 
-def _prepare(job: Job, dry_run: bool) -> Prepared:
+def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
     team = current()
     config = job.config = job.config.model_copy(deep=True)  # building may fill in more of it
     config.machine = team.from_first(lambda: setup.resolve(config.machine))
@@ -179,7 +180,7 @@ def _prepare(job: Job, dry_run: bool) -> Prepared:
     parts = job.build(config.machine.device)
     if not len(parts.data.lengths):
         raise UserError("there is nothing to train on: the training set is empty.")
-    changes = list(parts.facts.pop("changes", []))
+    changes = list(parts.changes)
     if config.machine.device == "cpu" and team.local_count > facts.cores():
         changes.append(f"{team.local_count} processes share {facts.cores()} cores: fewer would be as fast.")
     if config.batch.size == "auto":
@@ -251,35 +252,35 @@ def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) 
             raise UserError(f"{path}: {name} would differ from the one the run began with: start a new run.")
 
 
-def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: Any) -> None:
+def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRequest) -> None:
     config, parts, team = prepared.config, prepared.parts, current()
-    every = config.training.log_every
     callbacks = list(parts.callbacks)
     if team.first:
-        callbacks = [MetricsFile(run.metrics, every), progress(options.label or prepared.kind), *callbacks]
+        callbacks = [MetricsFile(run.metrics), progress(options.label or prepared.kind), *callbacks]
         if TensorBoard.installed():
-            callbacks.append(TensorBoard(run.path / "tensorboard", every))
+            callbacks.append(TensorBoard(run.path / "tensorboard"))
         callbacks += options.callbacks
     seed_process(config.training.seed, team.rank)
     sharded = config.machine.sharding == "fsdp"
     model = shard(parts.model, config.machine.device) if sharded else parts.model
     trainer = Trainer(
-        model,
-        parts.objective,
-        prepared.batches,
-        make_optimizer(model, config.optimizer),
-        Schedule(config.schedule, prepared.steps),
-        config.training,
-        setup.make_accelerator(config.machine),
-        clip=config.optimizer.clip,
-        evaluate=parts.evaluate,
-        metric=parts.metric,
-        checkpoints=Checkpoints(run.checkpoints, config.training.keep),
-        callbacks=callbacks,
-        stop=stop,
-        compile=config.machine.compile == "on",
-        processes=team,
-        whole=parts.model if sharded else None,
+        Learner(
+            model, parts.objective, prepared.batches, parts.evaluate, parts.metric, parts.model if sharded else None
+        ),
+        Plan(
+            make_optimizer(model, config.optimizer),
+            Schedule(config.schedule, prepared.steps),
+            config.training,
+            config.optimizer.clip,
+        ),
+        Environment(
+            setup.make_accelerator(config.machine),
+            team,
+            Checkpoints(run.checkpoints, config.training.keep),
+            callbacks,
+            stop,
+            config.machine.compile == "on",
+        ),
     )
     if options.resume:
         _say_where(trainer.restore(), trainer.state, run)
@@ -316,15 +317,3 @@ def _set_failed(run: RunFolder, reason: str) -> None:
         run.set_status("failed", reason)
     except OSError:
         console.warn(f"{run.path}: the reason could not be written to status.json.")
-
-
-def saved_config(path: Path, kind: type[JobConfig]) -> JobConfig:
-    """The configuration a run was started with."""
-    return check(kind, read_config(path))
-
-
-def must_be_resumable(path: Path) -> None:
-    """One sentence for a run that cannot go on."""
-    status = read_status(path)
-    if status["state"] == "finished":
-        raise UserError(f"{path} is finished: there is nothing to resume ('attnlab runs show {path}').")

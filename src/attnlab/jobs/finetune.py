@@ -15,7 +15,8 @@ from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.text.corpus import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import world_of
-from attnlab.jobs.engine import Parts
+from attnlab.jobs.engine import TrainingJob
+from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.models.asking import answer, most_common, score, share_right
 from attnlab.models.gpt import GPT
 from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
@@ -26,11 +27,8 @@ from attnlab.training.objectives import NextToken
 from attnlab.training.snapshot import TrainState
 
 
-class FinetuneJob:
+class FinetuneJob(TrainingJob[FinetuneConfig]):
     kind = "finetune"
-
-    def __init__(self, config: FinetuneConfig) -> None:
-        self.config = config
 
     def build(self, device: str) -> Parts:
         pairs, facts = self._read()
@@ -59,6 +57,10 @@ class FinetuneJob:
             facts=facts,
             finish=finish,
         )
+
+    @classmethod
+    def load(cls, run: Path) -> TrainedModel:
+        return load_gpt(run)
 
     def _read(self) -> tuple[dict[str, list[Pair]], dict[str, Any]]:
         data = self.config.data
@@ -89,7 +91,8 @@ class FinetuneJob:
     def _model(self, pairs: dict[str, list[Pair]]) -> tuple[GPT, Vocabulary]:
         config = self.config
         if config.start.run is not None:
-            model, vocabulary, shape = load_gpt(Path(config.start.run), weights=not config.start.fresh)
+            start = load_gpt(Path(config.start.run), weights=not config.start.fresh)
+            model, vocabulary, shape = start.model, start.vocabulary, start.section
             _must_agree("model", config.model, shape, config.start.run)
             config.model = shape
             if "tokens" in config.data.model_fields_set and config.data.tokens != vocabulary.level:

@@ -11,7 +11,7 @@ A seed decides the initial weights and the order of the data in both halves; the
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
@@ -23,17 +23,22 @@ from attnlab.data.questions import read_pairs
 from attnlab.data.world.world import world_of
 from attnlab.distributed.team import current
 from attnlab.evaluation.recall import recalled
-from attnlab.jobs.engine import RunOptions
-from attnlab.jobs.registry import run_kind
-from attnlab.jobs.stages import ending_told, run_stage
+from attnlab.jobs.engine import stored_scores
+from attnlab.jobs.job import RunOptions, TrainedModel
+from attnlab.jobs.pretrain import PretrainJob
+from attnlab.jobs.subruns import ending_recorded, run_subrun
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.shared import opened
 from attnlab.training import setup
+from attnlab.training.estimate import Estimate
 
 
 class KnowledgeJob:
-    kind = "knowledge"
+    """Implements `Job` with several runs instead of one training."""
+
+    kind: ClassVar[str] = "knowledge"
+    prunable: ClassVar[bool] = False
 
     def __init__(self, config: KnowledgeConfig) -> None:
         self.config = config.model_copy(deep=True)
@@ -45,14 +50,25 @@ class KnowledgeJob:
         team = current()
         config.machine = team.from_first(lambda: setup.resolve(config.machine))
         if options.dry_run:
-            run_kind("pretrain", pretraining(config), options)
-            console.result("this is the first half; the second, fine-tuning, needs the weights it makes")
+            PretrainJob(pretraining(config)).run(options)
+            console.result("this is the first half; the second, fine-tuning, needs the weights of the first")
             return None
         run = opened(lambda: self._open(options))
-        with ending_told(run):
+        with ending_recorded(run):
             self._stages(run, options)
             team.from_first(lambda: self._conclude(run))
         return run.path
+
+    def estimate(self) -> Estimate | None:
+        return None
+
+    @classmethod
+    def score_test(cls, run: Path) -> dict[str, float]:
+        return stored_scores(run)
+
+    @classmethod
+    def load(cls, run: Path) -> TrainedModel:
+        return load_gpt(run)
 
     def _conclude(self, run: RunFolder) -> None:
         run.update_record(**_results(run.path, self.config))
@@ -70,13 +86,13 @@ class KnowledgeJob:
 
     def _stages(self, run: RunFolder, options: RunOptions) -> None:
         config, read = self.config, run.path / "pretrain"
-        again = options.again or f"attnlab resume {run.path}"
+        command = options.resume_command or f"attnlab resume {run.path}"
         label = f"{options.label}: " if options.label else ""
-        run_stage("pretrain", pretraining(config), read, f"{label}pretraining", again)
-        run_stage("finetune", fine_tuning(config, read), run.path / "finetune", f"{label}fine-tuning", again)
+        run_subrun("pretrain", pretraining(config), read, f"{label}pretraining", command)
+        run_subrun("finetune", fine_tuning(config, read), run.path / "finetune", f"{label}fine-tuning", command)
         if config.control:
             unread = fine_tuning(config, read, fresh=True)
-            run_stage("finetune", unread, run.path / "control", f"{label}fine-tuning, not pretrained", again)
+            run_subrun("finetune", unread, run.path / "control", f"{label}fine-tuning, not pretrained", command)
 
     def _report(self, path: Path) -> None:
         from attnlab.report.run_page import write_run_page  # draws: not needed before the end
@@ -125,8 +141,8 @@ def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
             if f"{split}_accuracy" in control
         }
     if config.data.corpus is None and config.pretrain.objective.name == "causal":
-        model, vocabulary, _ = load_gpt(path / "pretrain")
-        results["told_accuracy"] = recalled(model, vocabulary, list(world_of(config.world).told("test")))
+        reader = load_gpt(path / "pretrain")
+        results["told_accuracy"] = recalled(reader.model, reader.vocabulary, list(world_of(config.world).told("test")))
     training = {
         name: sum(half["training"][name] for half in halves.values())
         for name in ("step", "tokens", "positions", "seconds")

@@ -19,10 +19,11 @@ from attnlab.base.files import sha256, write_text
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.text.stream import Blocks, Stream, must_fill_a_block, read_stream
-from attnlab.jobs.engine import Parts
+from attnlab.jobs.engine import TrainingJob
+from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.jobs.pretrain import mean_loss
 from attnlab.models.gpt import GPT
-from attnlab.models.loading import make_gpt
+from attnlab.models.loading import load_gpt, make_gpt, model_files
 from attnlab.models.losses import prefix_losses, token_losses
 from attnlab.runs import RunFolder
 from attnlab.training.estimate import estimate
@@ -34,11 +35,8 @@ AT_ONCE = 8192  # tokens a pass while measuring
 LENGTHS_FILE = "lengths.json"
 
 
-class LanguageJob:
+class LanguageJob(TrainingJob[LanguageConfig]):
     kind = "language"
-
-    def __init__(self, config: LanguageConfig) -> None:
-        self.config = config
 
     def build(self, device: str) -> Parts:
         config = self.config
@@ -72,10 +70,14 @@ class LanguageJob:
             NextToken(),
             train,
             mean_loss(Batches(watched, BatchPlan(watched.lengths)), device),
-            files={"vocabulary.json": json.dumps(stream.vocabulary.to_dict(), ensure_ascii=False)},
+            files=model_files(config.model, stream.vocabulary),
             facts=facts,
             finish=finish,
         )
+
+    @classmethod
+    def load(cls, run: Path) -> TrainedModel:
+        return load_gpt(run)
 
     @property
     def length(self) -> int:

@@ -6,6 +6,7 @@ The best weights on the documents kept aside end up in RUN/model, a Hugging Face
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.data.text.corpus import keep_aside
 from attnlab.data.text.masking import MaskedRows, Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
-from attnlab.jobs.engine import Parts
+from attnlab.jobs.job import Parts
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
 from attnlab.models.pretrained.bert_folder import find_bert
@@ -66,8 +67,9 @@ class MaskedPretraining:
             "pieces": sum(rows.lengths),
             "vocabulary": len(tokenizer),
         }
+        changes = []
         if config.data.dev_share and not dev_rows.rows:
-            facts["changes"] = [f"{len(documents)} documents are too few to keep {config.data.dev_share:.0%} aside."]
+            changes = [f"{len(documents)} documents are too few to keep {config.data.dev_share:.0%} aside."]
         evaluate = score(dev_rows, device) if dev_rows.rows else None
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
@@ -85,6 +87,7 @@ class MaskedPretraining:
             Metric("loss", "lower") if evaluate else None,
             files=self._files(),
             facts=facts,
+            changes=changes,
             finish=finish,
         )
 
@@ -152,6 +155,23 @@ class MaskedPretraining:
     def _files(self) -> dict[str, str]:
         own = self.config.model.attention
         return {"attention.py": Path(own).read_text(encoding="utf-8")} if own.endswith(".py") else {}
+
+
+@dataclass
+class TrainedBert:
+    """The BERT of a run with its tokenizer."""
+
+    run: Path
+    model: BertForMaskedLanguageModel
+    tokenizer: WordPiece
+
+
+def load_bert(run: Path) -> TrainedBert:
+    """The model in RUN/model, which a finished run has."""
+    folder = run / "model"
+    if not folder.is_dir():
+        raise UserError(f"{run} has no model yet: let it finish, or resume it with 'attnlab resume {run}'.")
+    return TrainedBert(run, BertForMaskedLanguageModel.from_pretrained(folder), WordPiece.from_pretrained(folder))
 
 
 def score(rows: MaskedRows, device: str) -> Evaluate:

@@ -19,19 +19,17 @@ from attnlab.data.text.corpus import keep_aside, read_corpus, read_prose
 from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, world_of
-from attnlab.jobs.engine import Parts
-from attnlab.jobs.masked_words import MaskedPretraining, refuse_masking
+from attnlab.jobs.engine import TrainingJob
+from attnlab.jobs.job import Parts, TrainedModel
+from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_masking
 from attnlab.models.asking import share_right
-from attnlab.models.loading import data_facts, make_gpt, model_files
+from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import NextToken
 
 
-class PretrainJob:
+class PretrainJob(TrainingJob[PretrainConfig]):
     kind = "pretrain"
-
-    def __init__(self, config: PretrainConfig) -> None:
-        self.config = config
 
     @cached_property
     def _world(self) -> World:
@@ -51,8 +49,9 @@ class PretrainJob:
         train, dev = keep_aside(encoded, config.data.dev_share, config.training.seed)
         corpus = self._corpus(train, vocabulary)
         facts |= {"documents": len(train), "tokens": sum(map(len, train)), "vocabulary": len(vocabulary)}
+        changes = []
         if corpus.longer:
-            facts["changes"] = [
+            changes = [
                 f"{corpus.longer} of {len(train)} documents are longer than the context of {config.model.context}: "
                 "an epoch sees a part of them."
             ]
@@ -68,7 +67,13 @@ class PretrainJob:
             metric,
             files=model_files(config.model, vocabulary),
             facts=facts,
+            changes=changes,
         )
+
+    @classmethod
+    def load(cls, run: Path) -> TrainedModel:
+        """A GPT, or the BERT that masked words made."""
+        return load_gpt(run) if (run / "vocabulary.json").is_file() else load_bert(run)
 
     def _read(self) -> tuple[list[str], list[str], dict[str, Any]]:
         """Documents, further texts whose words the vocabulary must know, and facts for the record."""

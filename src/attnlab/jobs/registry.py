@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnlab.base.errors import unknown
+from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig
 from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.language import LanguageConfig
-from attnlab.config.measures import ACCURACIES, Measure, ranking
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.config.recipe import Key, leaves
+from attnlab.config.recipe import Key, check, leaves
 from attnlab.config.sections import Section
+from attnlab.runs.folder import read_config, read_record, read_status
+from attnlab.stats.measures import ACCURACIES, Measure, ranking
 
 if TYPE_CHECKING:
-    from attnlab.jobs.engine import Job
+    from attnlab.jobs.job import Job
 
 
 @dataclass(frozen=True)
@@ -121,24 +123,25 @@ KINDS = {
 }
 
 
-def kind_of(name: str) -> Kind:
-    """The kind of that name, or one sentence."""
-    if name not in KINDS:
-        raise ValueError(unknown("job", name, KINDS))
-    return KINDS[name]
-
-
 def measured() -> list[str]:
     """The kinds whose runs are judged by some measure: those that can be compared and searched."""
     return [name for name, kind in KINDS.items() if kind.measures]
 
 
-def config_of(name: str) -> Any:
-    return KINDS[name].config
+def kind_of_run(path: Path) -> Kind:
+    """The kind of a run folder; one that is none of these is one sentence."""
+    name = read_record(path)["kind"]
+    if name not in KINDS:
+        raise UserError(f"{path} is a {name} run, which cannot be resumed: start it again.")
+    return KINDS[name]
 
 
-def run_kind(name: str, config: Any, options: Any) -> Any:
-    from attnlab.jobs.engine import run_job
+def saved_config(path: Path) -> Section:
+    """The configuration a run was started with."""
+    return check(kind_of_run(path).config, read_config(path))
 
-    job: Any = KINDS[name].job()(config)
-    return job.run(options) if hasattr(job, "run") else run_job(job, options)
+
+def must_be_resumable(path: Path) -> None:
+    """One sentence for a run that cannot be resumed."""
+    if read_status(path)["state"] == "finished":
+        raise UserError(f"{path} is finished: there is nothing to resume ('attnlab runs show {path}').")

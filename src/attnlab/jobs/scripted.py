@@ -1,4 +1,4 @@
-"""Trainings of an assignment's scripts: a run whose command, typed again, goes on where its last checkpoint is."""
+"""Trainings of an assignment's scripts: the same command, typed again, resumes at the last checkpoint."""
 
 from __future__ import annotations
 
@@ -6,36 +6,40 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import TypeVar
 
 from attnlab.base.errors import UserError
 from attnlab.config.job import JobConfig
-from attnlab.jobs.engine import Job, RunOptions, run_job, saved_config
-from attnlab.runs import is_run
+from attnlab.config.recipe import check
+from attnlab.jobs.engine import Trainable, train_run
+from attnlab.jobs.job import RunOptions
+from attnlab.runs import is_run, read_config
 
 KIND = "course"
+C = TypeVar("C", bound=JobConfig)
 
 
-def train_or_go_on(job: Job, folder: Path, label: str, overwrite: bool = False) -> None:
-    """Train in `folder`; a run that lies there must be of the same settings and data, and is brought to its end."""
-    clear_unborn(folder)
+def train_or_resume(job: Trainable[C], folder: Path, label: str, overwrite: bool = False) -> None:
+    """Train in `folder`; a run that is there must have the same settings and data, and is resumed."""
+    remove_unstarted(folder)
     resume = is_run(folder) and not overwrite
     if resume:
-        job.config = kept(job.config, folder)
-    again = shlex.join(["python", *sys.argv])
-    run_job(job, RunOptions(folder, overwrite, resume, label=label, again=again))
+        job.config = settings_of_run(job.config, folder)
+    command = shlex.join(["python", *sys.argv])
+    train_run(job, RunOptions(folder, overwrite, resume, label=label, resume_command=command))
 
 
-def clear_unborn(folder: Path) -> None:
-    """Remove a folder whose process was killed before the run had begun: it holds nothing that was trained."""
+def remove_unstarted(folder: Path) -> None:
+    """Remove a folder whose process was killed before the run started: it contains nothing that was trained."""
     names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
     if "run.json" not in names and all(n in ("lock", "config.yaml") or n.endswith(".tmp") for n in names):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def kept(asked: JobConfig, folder: Path) -> JobConfig:
-    """The configuration the run was begun with, machine and all; another one is refused."""
-    saved = saved_config(folder, JobConfig)
-    then, now = saved.model_dump(), asked.model_dump()
+def settings_of_run(settings: C, folder: Path) -> C:
+    """The configuration the run was started with, machine included; a different one is refused."""
+    saved = check(type(settings), read_config(folder))
+    then, now = saved.model_dump(), settings.model_dump()
     now["machine"] = {
         name: then["machine"][name] if value == "auto" else value for name, value in now["machine"].items()
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,26 @@ def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
     return files
 
 
-def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSection]:
-    """The model of a run with its vocabulary: the best weights on dev, else the last; or new ones."""
-    record = read_record(run)
-    if record["kind"] not in ("pretrain", "finetune"):
-        raise UserError(f"{run} is a {record['kind']} run: it holds no language model.")
+@dataclass
+class TrainedGPT:
+    """The GPT of a run with its vocabulary."""
+
+    run: Path
+    model: GPT
+    vocabulary: Vocabulary
+    section: GPTSection
+
+
+GPT_RUNS = ("pretrain", "finetune", "language")
+
+
+def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
+    """The model of a run: the best weights on dev, else the last; or new ones. Of a chain, the fine-tuned one."""
+    kind = read_record(run)["kind"]
+    if kind == "knowledge":
+        return load_gpt(run / "finetune", weights)
+    if kind not in GPT_RUNS:
+        raise UserError(f"{run} is a {kind} run: it has no language model.")
     if not (run / "vocabulary.json").is_file():
         raise UserError(f"{run} is no GPT: masked words made a BERT of it, for 'attnlab classify --model {run}/model'.")
     vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
@@ -47,7 +63,7 @@ def load_gpt(run: Path, weights: bool = True) -> tuple[GPT, Vocabulary, GPTSecti
     model = make_gpt(section, vocabulary)
     if weights:
         load_best(model, run)
-    return model, vocabulary, section
+    return TrainedGPT(run, model, vocabulary, section)
 
 
 def _same_attention(section: GPTSection, run: Path) -> None:

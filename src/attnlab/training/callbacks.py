@@ -19,7 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepReport:
-    """Measurements of one optimizer step."""
+    """What is known of one optimizer step without waiting for the device."""
+
+    lr: float
+    seconds: float
+    examples: int
+    tokens: int
+    positions: int
+
+
+@dataclass(frozen=True)
+class LogLine:
+    """The steps since the last logged line."""
 
     loss: float
     lr: float
@@ -28,6 +39,16 @@ class StepReport:
     examples: int
     tokens: int
     positions: int
+
+    def values(self) -> dict[str, float]:
+        seconds = self.seconds or 1e-9
+        return {
+            "loss": self.loss,
+            "lr": self.lr,
+            "examples_per_second": round(self.examples / seconds, 2),
+            "tokens_per_second": round(self.tokens / seconds, 1),
+            "padding": round(1 - self.tokens / max(1, self.positions), 4),
+        }
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,8 @@ class Callback:
     def on_start(self, state: TrainState, length: RunLength) -> None: ...
 
     def on_step(self, state: TrainState, report: StepReport) -> None: ...
+
+    def on_log(self, state: TrainState, line: LogLine) -> None: ...
 
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None: ...
 
@@ -69,44 +92,20 @@ class JointProgress(Callback):
         self.objective.progress = min(1.0, state.step / max(1, self.steps - 1))  # of the next step
 
 
-class Averages:
-    """Losses and rates since the last line, weighted by tokens."""
-
-    def __init__(self) -> None:
-        self.reports: list[StepReport] = []
-
-    def add(self, report: StepReport) -> None:
-        self.reports.append(report)
-
-    def take(self) -> dict[str, float]:
-        reports, self.reports = self.reports, []
-        seconds = sum(r.seconds for r in reports) or 1e-9
-        tokens, positions = sum(r.tokens for r in reports), sum(r.positions for r in reports)
-        return {
-            "loss": sum(r.loss * r.tokens for r in reports) / max(1, tokens),
-            "lr": reports[-1].lr,
-            "examples_per_second": round(sum(r.examples for r in reports) / seconds, 2),
-            "tokens_per_second": round(tokens / seconds, 1),
-            "padding": round(1 - tokens / max(1, positions), 4),
-        }
-
-
 class MetricsFile(Callback):
-    """Writes one line of JSON every `every` steps and at each evaluation."""
+    """Writes one line of JSON per logged line and per evaluation."""
 
-    def __init__(self, path: Path, every: int) -> None:
-        self.path, self.every = path, every
-        self.averages = Averages()
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.writer: MetricsWriter | None = None
 
     def on_start(self, state: TrainState, length: RunLength) -> None:
         cut_back(self.path, state.metrics_position)
         self.writer = MetricsWriter(self.path)
 
-    def on_step(self, state: TrainState, report: StepReport) -> None:
-        self.averages.add(report)
-        if state.step % self.every == 0:
-            self._train_line(state, report)
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        norm = {"gradient_norm": line.gradient_norm} if line.gradient_norm is not None else {}
+        self._line(state, "train", {**line.values(), **norm})
 
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
         self._line(state, "dev", {**values, "best": best})
@@ -118,10 +117,6 @@ class MetricsFile(Callback):
     def on_end(self, state: TrainState) -> None:
         if self.writer is not None:
             self.writer.close()
-
-    def _train_line(self, state: TrainState, report: StepReport) -> None:
-        norm = {"gradient_norm": report.gradient_norm} if report.gradient_norm is not None else {}
-        self._line(state, "train", {**self.averages.take(), **norm})
 
     def _line(self, state: TrainState, split: str, values: dict[str, Any]) -> None:
         if self.writer is not None:
@@ -138,9 +133,8 @@ class MetricsFile(Callback):
 class TensorBoard(Callback):
     """Writes the same numbers as TensorBoard events, if that extra is installed."""
 
-    def __init__(self, folder: Path, every: int) -> None:
-        self.folder, self.every = folder, every
-        self.averages = Averages()
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.writer: Any = None
 
     @staticmethod
@@ -157,10 +151,8 @@ class TensorBoard(Callback):
         # Events after the checkpoint belong to steps that will be repeated.
         self.writer = SummaryWriter(str(self.folder), purge_step=state.step + 1 if state.step else None)
 
-    def on_step(self, state: TrainState, report: StepReport) -> None:
-        self.averages.add(report)
-        if state.step % self.every == 0:
-            self._write("train", self.averages.take(), state.step)
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self._write("train", line.values(), state.step)
 
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
         self._write("dev", values, state.step)

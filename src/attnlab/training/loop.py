@@ -13,12 +13,12 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import torch
 from accelerate import Accelerator
-from torch import nn
+from torch import Tensor, nn
 
 from attnlab.base.errors import RunFailed, first_line
 from attnlab.base.interrupts import Interrupted, Stopped, StopRequest
@@ -35,6 +35,7 @@ from attnlab.training.objectives import Objective
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState, load_optimizer, load_random_of, optimizer_tensors, random_of_all
 from attnlab.training.step_loss import StepLoss
+from attnlab.training.window import Where, Window
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -53,43 +54,61 @@ class Metric:
         return value > best if self.better == "higher" else value < best
 
 
-class Trainer:
-    """Trains a model: all its parts are handed in; its state is in `state`, the model and the optimizer."""
+@dataclass
+class Learner:
+    """What learns, from what, and how it is judged on dev."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        objective: Objective,
-        batches: Batches,
-        optimizer: torch.optim.Optimizer,
-        schedule: Schedule,
-        settings: TrainingSection,
-        accelerator: Accelerator,
-        *,
-        clip: float | None = 1.0,
-        evaluate: Evaluate | None = None,
-        metric: Metric | None = None,
-        checkpoints: Checkpoints | None = None,
-        callbacks: Sequence[Callback] = (),
-        stop: StopRequest | None = None,
-        compile: bool = False,
-        processes: Processes = ALONE,
-        whole: nn.Module | None = None,
-    ) -> None:
-        self.accelerator, self.processes, self.compile = accelerator, processes, compile
-        self.model, self.optimizer = accelerator.prepare(model, optimizer)
-        # A model that is cut up among the processes is evaluated and saved in one piece, which is kept beside it.
-        self.whole = self.model if whole is None else whole.to(accelerator.device)
-        # What steps are made with. Evaluation and decoding take the model itself: their shapes are always new.
-        self.losses = StepLoss(compiled(self.model) if compile else self.model, objective)
-        self.stepping = processes.spread(self.losses)
+    model: nn.Module
+    objective: Objective
+    batches: Batches
+    evaluate: Evaluate | None = None
+    metric: Metric | None = None
+    whole: nn.Module | None = None
+    """The unsharded model beside a sharded one: it is what is evaluated and saved."""
+
+
+@dataclass
+class Plan:
+    """How the weights are updated, how long, and when to log, evaluate and save."""
+
+    optimizer: torch.optim.Optimizer
+    schedule: Schedule
+    settings: TrainingSection
+    clip: float | None = 1.0
+
+
+@dataclass
+class Environment:
+    """Where training runs and who watches it."""
+
+    accelerator: Accelerator
+    processes: Processes = ALONE
+    checkpoints: Checkpoints | None = None
+    callbacks: Sequence[Callback] = ()
+    stop: StopRequest = field(default_factory=StopRequest)
+    compile: bool = False
+
+
+class Trainer:
+    """Trains a model. What changes is in `state`, the model and the optimizer."""
+
+    def __init__(self, learner: Learner, plan: Plan, environment: Environment) -> None:
+        accelerator = environment.accelerator
+        self.accelerator, self.processes, self.compile = accelerator, environment.processes, environment.compile
+        self.model, self.optimizer = accelerator.prepare(learner.model, plan.optimizer)
+        self.whole = self.model if learner.whole is None else learner.whole.to(accelerator.device)
+        # Steps use the compiled model. Evaluation and decoding take the model itself: their shapes are always new.
+        self.losses = StepLoss(compiled(self.model) if environment.compile else self.model, learner.objective)
+        self.stepping = environment.processes.spread(self.losses)
         self.learning = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
-        self.objective, self.batches, self.schedule = objective, batches, schedule
-        self.settings, self.clip = settings, clip
-        self.evaluate, self.metric = evaluate, metric
-        self.checkpoints, self.callbacks = checkpoints, callbacks
-        self.stop = stop or StopRequest()
+        self.objective, self.batches = learner.objective, learner.batches
+        self.evaluate, self.metric = learner.evaluate, learner.metric
+        self.schedule, self.settings, self.clip = plan.schedule, plan.settings, plan.clip
+        self.checkpoints, self.callbacks = environment.checkpoints, environment.callbacks
+        self.stop = environment.stop
         self.state = TrainState()
+        self.asked_to_stop = False
+        self.window = Window()
 
     def fit(self) -> TrainState:
         """Train from where `state` stands to the end, to early stopping or to an interruption."""
@@ -126,6 +145,8 @@ class Trainer:
                 state.step += 1
                 state.epoch, state.batch = place
                 self._count(report)
+                if state.step % self.settings.log_every == 0:
+                    self._log()
                 self._tell("on_step", state, report)
                 self._evaluate_if_due()
                 if self._finished():
@@ -150,32 +171,38 @@ class Trainer:
         self.optimizer.zero_grad()
 
     def _step(self, step_batches: list[Batch]) -> StepReport:
-        """One optimizer step on one batch, or on several whose gradients are added up."""
+        """One optimizer step on one batch, or on several whose gradients are added up.
+
+        Nothing here waits for the device: losses and norms stay tensors until they are logged.
+        """
         start = time.perf_counter()
         weights = [self.losses.weights(batch) for batch in step_batches]
-        *totals, examples, tokens, positions = self.processes.total(
+        *totals, examples, tokens, positions, stops = self.processes.total(
             [
                 *map(sum, zip(*weights, strict=True)),
-                sum(b.examples for b in step_batches),
-                sum(b.tokens for b in step_batches),
-                sum(b.positions for b in step_batches),
+                sum(batch.examples for batch in step_batches),
+                sum(batch.tokens for batch in step_batches),
+                sum(batch.positions for batch in step_batches),
+                float(self.stop.received is not None),
             ]
         )
-        loss = 0.0
+        self.asked_to_stop = stops > 0  # every process learns it at the same step
+        losses: list[Tensor] = []
         self.optimizer.zero_grad()
-        for n, (batch, mine) in enumerate(zip(step_batches, weights, strict=True)):
+        for n, (batch, weight) in enumerate(zip(step_batches, weights, strict=True)):
             last = n == len(step_batches) - 1
-            shares = self._shares(mine, totals)
             with self.processes.watching(), nullcontext() if last else self.processes.adding_up(self.stepping):
-                value = self.stepping(batch.to(self.accelerator.device), shares)
+                value = self.stepping(batch.to(self.accelerator.device), self._shares(weight, totals))
                 self.accelerator.backward(value)
-            loss += value.item() / self.processes.count
-        [loss] = self.processes.total([loss])
+            losses.append(value.detach())
         norm = self._clipped_norm()
         rate = self._set_rate()
-        self._must_be_finite(loss, norm, rate, step_batches)
         self.optimizer.step()
-        return StepReport(loss, rate, norm, time.perf_counter() - start, int(examples), int(tokens), int(positions))
+        report = StepReport(rate, time.perf_counter() - start, int(examples), int(tokens), int(positions))
+        indices = [index for batch in step_batches for index in batch.indices]
+        where = Where(self.state.step + 1, self.state.epoch + 1, self.state.batch + 1, indices)
+        self.window.add(report, sum(losses[1:], losses[0]) / self.processes.count, norm, where)
+        return report
 
     def _shares(self, weights: list[float], totals: list[float]) -> list[float]:
         """Every target counts alike, whichever batch it is in and whoever has it; gradients will be averaged over
@@ -185,11 +212,11 @@ class Trainer:
             for weight, total in zip(weights, totals, strict=True)
         ]
 
-    def _clipped_norm(self) -> float | None:
+    def _clipped_norm(self) -> Tensor | None:
         if self.clip is None:
             return None
         norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
-        return None if norm is None else float(full_tensor(norm))
+        return None if norm is None else full_tensor(norm).detach()
 
     def _set_rate(self) -> float:
         """The schedule's factor times each group's peak; returns the rate of the last group."""
@@ -198,17 +225,22 @@ class Trainer:
             group["lr"] = group["peak_lr"] * factor
         return float(self.optimizer.param_groups[-1]["lr"])
 
-    def _must_be_finite(self, loss: float, norm: float | None, rate: float, batches: list[Batch]) -> None:
-        scaled = self.accelerator.scaler is not None  # fp16's loss scaling meets infinities and skips them
-        if math.isfinite(loss) and (norm is None or math.isfinite(norm) or scaled):
+    def _log(self) -> None:
+        """One line for the steps since the last one."""
+        self._must_be_finite()
+        self._tell("on_log", self.state, self.window.line())
+
+    def _must_be_finite(self) -> None:
+        """Wait for the losses of the steps since the last look; all processes do so at the same steps."""
+        scaled = self.accelerator.scaler is not None  # fp16's loss scaling meets infinite gradients and skips them
+        bad = self.window.settle(self.processes, infinite_norms=scaled)
+        if bad is None:
             return
-        what = f"the loss is {loss}" if not math.isfinite(loss) else f"the gradient's norm is {norm}"
-        mine = [index for batch in batches for index in batch.indices]
-        indices = [index for part in self.processes.gather(mine) for index in part]
+        indices = [index for part in self.processes.gather(bad.where.indices) for index in part]
         shown = ", ".join(map(str, indices[:8])) + (", ..." if len(indices) > 8 else "")
         raise RunFailed(
-            f"{what} at step {self.state.step + 1} (learning rate {rate:.3g}, epoch {self.state.epoch + 1}, "
-            f"batch {self.state.batch + 1}, examples {shown}): try a lower rate or a longer warm-up; "
+            f"{bad.what} at step {bad.where.step} (learning rate {bad.rate:.3g}, epoch {bad.where.epoch}, "
+            f"batch {bad.where.batch}, examples {shown}): try a lower rate or a longer warm-up; "
             "the last good checkpoint is kept."
         )
 
@@ -236,6 +268,7 @@ class Trainer:
         last = self.state.step >= self.schedule.steps and parse_every(self.settings.evaluate_every)[0] > 0
         if not (last or self._due(self.settings.evaluate_every)):
             return
+        self._must_be_finite()
         self._put_together()
         values = self.processes.from_first(self._evaluate)
         self.state.evaluated_at, self.state.last = self.state.step, values
@@ -255,9 +288,10 @@ class Trainer:
             gather_weights(self.model, self.whole)
 
     def _stop_if_asked(self) -> None:
-        """Together: whoever was asked, all stop after the same step."""
-        if number := self.processes.largest(int(self.stop.received or 0)):
-            raise Interrupted(signal.Signals(number))
+        """Whichever process received the signal, all stop after the same step."""
+        alone = self.processes.count == 1
+        if (self.stop.received is not None) if alone else self.asked_to_stop:
+            raise Interrupted(signal.Signals(self.processes.largest(int(self.stop.received or 0))))
 
     def _judge(self, values: dict[str, float]) -> bool:
         """Keep the best weights; count evaluations that were not better."""
@@ -278,9 +312,10 @@ class Trainer:
         return better
 
     def save(self) -> None:
-        """Write a checkpoint of this very moment."""
+        """Write a checkpoint of the present state; one with a loss that is not finite is never written."""
         if self.checkpoints is None:
             return
+        self._must_be_finite()
         generators, plain = random_of_all(self.processes)
         if not self.processes.first and self.whole is self.model:
             return

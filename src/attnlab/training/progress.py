@@ -11,11 +11,11 @@ from rich.progress import BarColumn, Progress
 
 from attnlab.base import console
 from attnlab.base.formats import clock
-from attnlab.training.callbacks import Callback, RunLength, StepReport
+from attnlab.training.callbacks import Callback, LogLine, RunLength, StepReport
 from attnlab.training.snapshot import TrainState
 
 LINE_EVERY = 10.0  # seconds between plain lines
-SMOOTHING = 0.95  # weight of earlier steps in the loss and the rates shown
+SMOOTHING = 0.95  # weight of earlier steps in the rates shown
 WIDE = 110  # columns of a terminal with room for the longer bar
 GAP = "  "
 Part = tuple[int, str]  # of the text: its rank, 0 is the most important, and its words
@@ -29,16 +29,16 @@ def progress(label: str) -> Callback:
 
 
 class Rates:
-    """Smoothed loss and speed, and the time left."""
+    """The last logged loss, the smoothed speed, and the time left."""
 
     def __init__(self, length: RunLength, state: TrainState) -> None:
         self.length = length
         self.first_step, self.started = state.step, time.monotonic()
-        self.loss = self.seconds = self.examples = self.tokens = self.weight = 0.0
+        self.loss: float | None = None
+        self.seconds = self.examples = self.tokens = 0.0
 
     def add(self, report: StepReport) -> None:
-        self.weight = SMOOTHING * self.weight + 1
-        for name in ("loss", "seconds", "examples", "tokens"):
+        for name in ("seconds", "examples", "tokens"):
             setattr(self, name, SMOOTHING * getattr(self, name) + getattr(report, name))
 
     def parts(self, state: TrainState) -> list[Part]:
@@ -46,7 +46,7 @@ class Rates:
         seconds = self.seconds or 1e-9
         return [
             (4, f"epoch {epoch:.1f}"),
-            (0, f"loss {self.loss / max(1.0, self.weight):.3f}"),
+            *([] if self.loss is None else [(0, f"loss {self.loss:.3f}")]),
             (6, f"{self.examples / seconds:,.0f} ex/s"),
             (5, f"{self.tokens / seconds:,.0f} tok/s"),
             (1, f"{clock(self.left(state))} left"),
@@ -96,6 +96,9 @@ class ProgressBar(Callback):
         self.task = self.bar.add_task(label, total=length.steps, completed=state.step, text="")
         self.bar.start()
 
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self.rates.loss = line.loss
+
     def on_step(self, state: TrainState, report: StepReport) -> None:
         self.rates.add(report)
         self.bar.update(self.task, completed=state.step, text=self._text(state))
@@ -119,6 +122,9 @@ class ProgressLines(Callback):
         self.rates = Rates(length, state)
         self.steps = length.steps
         self.next_line = time.monotonic()
+
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self.rates.loss = line.loss
 
     def on_step(self, state: TrainState, report: StepReport) -> None:
         self.rates.add(report)

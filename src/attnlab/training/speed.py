@@ -18,7 +18,7 @@ from torch import nn
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batches
 from attnlab.training.callbacks import Callback, RunLength, StepReport
-from attnlab.training.loop import Trainer
+from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import Objective
 from attnlab.training.optimizers import make_optimizer
 from attnlab.training.schedules import Schedule
@@ -73,15 +73,13 @@ def measure_pace(model: nn.Module, objective: Objective, batches: Batches, confi
     trial = copy.deepcopy(model)
     with random_untouched():
         Trainer(
-            trial,
-            objective,
-            batches,
-            make_optimizer(trial, config.optimizer),
-            Schedule(config.schedule, steps),
-            settings,
-            make_accelerator(config.machine),
-            clip=config.optimizer.clip,
-            callbacks=[watch],
-            compile=config.machine.compile == "on",
+            Learner(trial, objective, batches),
+            Plan(
+                make_optimizer(trial, config.optimizer),
+                Schedule(config.schedule, steps),
+                settings,
+                config.optimizer.clip,
+            ),
+            Environment(make_accelerator(config.machine), callbacks=[watch], compile=config.machine.compile == "on"),
         ).fit()
     return Pace(watch.seconds[WARM_UP:], watch.tokens[WARM_UP:])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from attnlab.config import check
-from attnlab.experiments.compare.config import CompareConfig
+from attnlab.experiments.config import LanguageComparison
 
 SMALL: dict[str, Any] = {
     "budget": {"steps": 12, "evaluations": 3, "log_every": 4},
@@ -32,12 +32,12 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def small(text: Path) -> Callable[..., CompareConfig]:
+def small(text: Path) -> Callable[..., LanguageComparison]:
     """small(section={...}): the small comparison of that text, with some settings changed."""
 
-    def make(**sections: dict[str, Any]) -> CompareConfig:
+    def make(**sections: dict[str, Any]) -> LanguageComparison:
         values = {name: SMALL.get(name, {}) | sections.get(name, {}) for name in {*SMALL, *sections}}
         values["data"] = {"corpus": str(text)} | sections.get("data", {})
-        return check(CompareConfig, values)
+        return check(LanguageComparison, values)
 
     return make

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.cli.compare import ASKING
+from attnlab.cli.compare import REQUEST
 from attnlab.config import check
-from attnlab.experiments.compare import words
-from attnlab.experiments.compare.cells import Cell, cells, job_config, variants
-from attnlab.experiments.compare.config import CompareConfig, comparison_of
-from attnlab.experiments.compare.figures import numeric_axis
-from attnlab.experiments.compare.results import Results, Row, gather
-from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
-from attnlab.experiments.compare.subjects import subject_of
+from attnlab.experiments.cells import Cell, cells, variants
+from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison
+from attnlab.experiments.compare_page import numeric_axis
+from attnlab.experiments.config import LanguageComparison, comparison_of
+from attnlab.experiments.experiment import COMPARISON
+from attnlab.experiments.results import ComparisonResults, ExperimentRow
+from attnlab.experiments.views import view_of
+from attnlab.experiments.views.view import verdicts
 from attnlab.runs.listing import flat
 
 CHAIN: dict[str, Any] = {
@@ -33,6 +34,10 @@ CHAIN: dict[str, Any] = {
 
 def comparison(**compare: Any) -> Any:
     return check(comparison_of("knowledge"), CHAIN | {"compare": {"job": "knowledge"} | compare})
+
+
+def results_of(config: Any, rows: list[ExperimentRow]) -> ComparisonResults:
+    return ComparisonResults(config, config.compare.job, rows, {}, {})
 
 
 def test_axes_and_changes_name_settings_of_the_job() -> None:
@@ -56,8 +61,8 @@ def test_a_recipe_may_write_the_axes_as_a_mapping() -> None:
     for vary in ({"world.paraphrases": [1, 2]}, {"world": {"paraphrases": [1, 2]}}, "world.paraphrases=1,2"):
         config = comparison(vary=vary)
         assert [job_config(config, Cell(v, 0), {}).world.paraphrases for v in variants(config)] == [1, 2]
-        assert numeric_axis(config) == "world.paraphrases"
-    assert numeric_axis(comparison(vary="pretrain.optimizer.name=adamw,muon")) is None
+        assert numeric_axis(results_of(config, [])) == "world.paraphrases"
+    assert numeric_axis(results_of(comparison(vary="pretrain.optimizer.name=adamw,muon"), [])) is None
 
 
 def test_arms_are_named_sets_of_settings_and_cross_what_varies() -> None:
@@ -93,7 +98,7 @@ def test_a_setting_that_excludes_another_takes_its_place() -> None:
         ({"vary": "model.width=8,8"}, "different values"),
         ({"job": "pretrain"}, "unknown job 'pretrain'"),
         ({"vary": "model.width=8,16", "along_with": "width=9:lr=1"}, "unknown choice 'width=9'"),
-        ({"vary": "model.width=8,16", "along_with": "width=8:seeds=0"}, "seeds of 'width=8' is a whole number above 0"),
+        ({"vary": "model.width=8,16", "along_with": "width=8:seeds=0"}, "width=8': expected a whole number above 0"),
         ({"arms": "a, b:model.widht=8"}, "did you mean 'model.width'"),
     ],
 )
@@ -106,29 +111,30 @@ def test_a_setting_that_is_not_there_is_one_sentence_and_writes_nothing(
 
 
 def test_flags_and_settings_of_the_command_line_go_to_the_job(tmp_path: Path) -> None:
-    config = ASKING.config(None, {("compare", "job"): "knowledge", ("machine", "threads"): "1"}, ["world.people=40"])
+    config = REQUEST.config(None, {("compare", "job"): "knowledge", ("machine", "threads"): "1"}, ["world.people=40"])
     assert config.world.people == 40 and config.machine.threads == 1
     with pytest.raises(UserError, match="--dev-blocks is a setting of the job 'language'"):
-        ASKING.config(None, {("compare", "job"): "knowledge", ("measures", "dev_blocks"): "4"}, [])
+        REQUEST.config(None, {("compare", "job"): "knowledge", ("measures", "dev_blocks"): "4"}, [])
     with pytest.raises(UserError, match="NAME=VALUE"):
-        ASKING.config(None, {}, ["model.width"])
-    with pytest.raises(UserError, match="give their number with --seeds"):
+        REQUEST.config(None, {}, ["model.width"])
+    with pytest.raises(UserError, match="give the number of seeds with --seeds"):
         run_comparison(check(type(config), CHAIN | {"seed": 3, "compare": {"job": "knowledge"}}), tmp_path / "never")
 
 
-def made_up(scores: dict[str, list[tuple[float, float]]]) -> Results:
-    """Results as if runs had scored so on (dev, test)."""
+def made_up(scores: dict[str, list[tuple[float, float]]]) -> ComparisonResults:
+    """ComparisonResults as if runs had scored so on (dev, test)."""
     config = check(comparison_of("finetune"), {"compare": {"job": "finetune", "changes": "optimizer.lr=1"}})
-    template = variants(config)[0]
     rows = [
-        Row(
-            type(template)(label, label, {}),
-            {seed: {"dev_accuracy": dev, "test_accuracy": test} for seed, (dev, test) in enumerate(pairs)},
+        ExperimentRow(
+            label,
+            label,
             {},
+            {seed: {"dev_accuracy": dev, "test_accuracy": test} for seed, (dev, test) in enumerate(pairs)},
+            planned=3,
         )
         for label, pairs in scores.items()
     ]
-    return Results(config, rows, {}, {})
+    return results_of(config, rows)
 
 
 def test_dev_ranks_and_test_stands_beside_it() -> None:
@@ -136,10 +142,10 @@ def test_dev_ranks_and_test_stands_beside_it() -> None:
     good_on_dev = [(0.80, 0.60), (0.81, 0.62), (0.82, 0.61)]
     results = made_up({"first": good_on_test, "second": good_on_dev})
     assert [row.label for row in results.ordered] == ["second", "first"]
-    table = subject_of(results.config).table(results)
+    table = view_of(results.job).table(results)
     assert table.header[:2] == ["variant", "dev accuracy"] and table.header[3] == "test accuracy"
     assert table.rows[0][0] == "second" and table.rows[0][1].startswith("81.0%") and "61.0%" in table.rows[0][3]
-    (sentence,) = words.verdicts(results)
+    (sentence,) = verdicts(results)
     assert sentence.startswith("With a higher dev accuracy than first") and "+30.0%" in sentence
 
 
@@ -152,16 +158,22 @@ def test_an_arm_is_compared_with_the_first_arm_at_the_same_value() -> None:
         "wide + paraphrases=2": 0.5,
     }
     rows = [
-        Row(variant, {seed: {"dev_accuracy": scores[variant.label] + seed / 1000} for seed in range(3)}, {})
+        ExperimentRow(
+            variant.label,
+            variant.folder,
+            {},
+            {seed: {"dev_accuracy": scores[variant.label] + seed / 1000} for seed in range(3)},
+            choices=variant.choices,
+        )
         for variant in variants(config)
     ]
-    results = Results(config, rows, {}, {})
+    results = results_of(config, rows)
     found = {row.label: results.difference(row) for row in rows}
     assert [found[f"plain + paraphrases={n}"] for n in (1, 2)] == [None, None]
     gains = [found[f"wide + paraphrases={n}"] for n in (1, 2)]
     assert [round(gain.mean, 6) for gain in gains if gain] == [0.1, -0.1]
-    assert subject_of(config).table(results).header[2] == "difference to plain"
-    lower, higher = words.verdicts(results)
+    assert view_of(config.compare.job).table(results).header[2] == "difference to plain"
+    lower, higher = verdicts(results)
     assert "than plain" in lower and "wide + paraphrases=2 by" in lower and "wide + paraphrases=1 by" in higher
 
 
@@ -192,12 +204,12 @@ def test_it_goes_on_where_a_chain_was_cut_and_runs_nothing_twice(compared: Path,
     shutil.rmtree(cut / "finetune")
     (cut / "status.json").unlink()  # killed within the second half
     kept = {path: path.stat().st_mtime_ns for path in root.rglob("metrics.jsonl")}
-    resume_comparison(root, saved_comparison(root))
+    resume_comparison(root, COMPARISON.saved(root))
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
-    before, after = (gather(path, saved_comparison(path)).rows[1].runs[1] for path in (compared, root))
+    before, after = (gather(path, COMPARISON.saved(path)).rows[1].runs[1] for path in (compared, root))
     assert before["test_accuracy"] == after["test_accuracy"] and before["told_accuracy"] == after["told_accuracy"]
 
 
 def test_the_default_is_the_language_model_on_a_text() -> None:
-    assert isinstance(check(CompareConfig, {}), comparison_of("language"))
-    assert CompareConfig().compare.job == "language"
+    assert isinstance(check(LanguageComparison, {}), comparison_of("language"))
+    assert LanguageComparison().compare.job == "language"

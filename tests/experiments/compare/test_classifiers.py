@@ -11,18 +11,20 @@ import pytest
 from transformers import BertConfig, BertModel, BertTokenizer
 
 from attnlab.base.errors import UserError
-from attnlab.cli.compare import ASKING
+from attnlab.cli.compare import REQUEST
 from attnlab.config import check
+from attnlab.config.axes import parse_choices
 from attnlab.config.classify import METHODS
+from attnlab.config.rates import METHOD_RATES, usual_rate
 from attnlab.config.sections import OPTIMIZERS
-from attnlab.experiments.compare.cells import Cell, Variant, job_config, variants
-from attnlab.experiments.compare.choices import RATES, parse_choices, usual_rate
-from attnlab.experiments.compare.classify import figures, words
-from attnlab.experiments.compare.classify.rows import ClassifyRow
-from attnlab.experiments.compare.config import comparison_of
-from attnlab.experiments.compare.results import Results, gather
-from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
-from attnlab.experiments.compare.subjects import subject_of
+from attnlab.experiments.cells import Cell, variants
+from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison
+from attnlab.experiments.config import comparison_of
+from attnlab.experiments.experiment import COMPARISON
+from attnlab.experiments.results import ComparisonResults, ExperimentRow
+from attnlab.experiments.views import view_of
+from attnlab.experiments.views.classify import best_value, best_value_notes
+from attnlab.report import classifier_figures
 
 SMALL: dict[str, Any] = {
     "data": {"task": "sentiment", "examples": 30, "max_tokens": 16},
@@ -91,7 +93,11 @@ def test_what_cannot_be_compared_is_one_sentence(compare: dict[str, Any], senten
 
 
 def rates(config: Any) -> dict[str, float]:
-    return {v.label: job_config(config, Cell(v, 0), {}).optimizer.lr for v in variants(config)}
+    """The rates with which the runs of each variant would start."""
+    configs = {variant.label: job_config(config, Cell(variant, 0), {}) for variant in variants(config)}
+    for each in configs.values():
+        each.fill_in_rate()
+    return {label: each.optimizer.lr for label, each in configs.items()}
 
 
 def test_every_one_with_every_other_each_at_its_usual_rate() -> None:
@@ -104,17 +110,17 @@ def test_every_one_with_every_other_each_at_its_usual_rate() -> None:
     )
     assert rates(said) == {"full": 5e-5, "head": 1.0}
     assert rates(comparison(vary="optimizer.lr=1,2")) == {"lr=1": 1.0, "lr=2": 2.0}
-    assert set(RATES) == set(METHODS) and all(usual_rate("full", name) > 0 for name in OPTIMIZERS)
+    assert set(METHOD_RATES) == set(METHODS) and all(usual_rate("full", name) > 0 for name in OPTIMIZERS)
 
 
 def test_the_flags_say_that_it_is_classification() -> None:
     flags = {("compare", "methods"): "full,head", ("data", "task"): "sentiment", ("training", "epochs"): "2"}
-    config = ASKING.config(None, flags, ["batch.size=8"])
+    config = REQUEST.config(None, flags, ["batch.size=8"])
     assert config.compare.job == "classify" and config.training.epochs == 2 and config.batch.size == 8
     with pytest.raises(UserError, match="--task is a setting of the job 'classify'"):
-        ASKING.config(None, {("compare", "job"): "language", ("data", "task"): "sst2"}, [])
+        REQUEST.config(None, {("compare", "job"): "language", ("data", "task"): "sst2"}, [])
     with pytest.raises(UserError, match="compared as classifiers"):
-        ASKING.config(None, {("compare", "job"): "language", ("compare", "models"): "a,b"}, [])
+        REQUEST.config(None, {("compare", "job"): "language", ("compare", "models"): "a,b"}, [])
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +134,13 @@ def compared(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_what_cannot_be_run_is_a_bar_at_0_and_the_others_go_on(compared: Path) -> None:
-    results = gather(compared, saved_comparison(compared))
+    results = gather(compared, COMPARISON.saved(compared))
     assert [row.label for row in results.finished] == ["tiny + full", "tiny + head"]
     reasons = {row.label: row.reason for row in results.rows}
     assert "has no weights" in reasons["empty + full"] and "it does not fit" in reasons["huge + head"]
-    table = subject_of(results.config).table(results)
+    table = view_of(results.job).table(results)
     assert next(cells[1] for cells in table.rows if cells[0] == "huge + full").startswith("0: it does not fit")
-    axes = figures.bars(results.ordered, subject_of(results.config).measures).axes[0]
+    axes = classifier_figures.bars(results.ordered, view_of(results.job).measures, []).axes[0]
     assert sum(bar.get_width() == 0 for bar in axes.patches) == 8  # four variants, dev and test
     assert any("it does not fit" in text.get_text().replace("\n", " ") for text in axes.texts)
 
@@ -157,8 +163,8 @@ def test_cost_stands_beside_quality_and_any_two_are_tested(compared: Path) -> No
 
 
 def test_a_pair_is_named_by_its_labels(compared: Path) -> None:
-    results = gather(compared, saved_comparison(compared))
-    pair = subject_of(results.config).pair
+    results = gather(compared, COMPARISON.saved(compared))
+    pair = view_of(results.job).test_pair
     assert "tiny + full against tiny + head on 120 test examples" in pair(results, "tiny + full, tiny + head")
     for asked, sentence in (
         ("tiny + full", "write two"),
@@ -174,18 +180,20 @@ def test_it_goes_on_with_what_is_missing(compared: Path, tmp_path: Path) -> None
     shutil.copytree(compared, root)
     shutil.rmtree(root / "cells" / "tiny-head" / "seed-1")
     kept = {path: path.stat().st_mtime_ns for path in root.rglob("predictions-test.jsonl")}
-    resume_comparison(root, saved_comparison(root))
+    resume_comparison(root, COMPARISON.saved(root))
     assert len(kept) == 3 and all(path.stat().st_mtime_ns == when for path, when in kept.items())
     name = "predictions-test.jsonl"
     one, two = ((folder / "cells" / "tiny-head" / "seed-1" / name).read_text() for folder in (compared, root))
     assert one == two
 
 
-def made_up(scores: dict[str, tuple[float, float, list[bool]]]) -> Results:
+def made_up(scores: dict[str, tuple[float, float, list[bool]]]) -> ComparisonResults:
     """Variants as if they had this accuracy and time, and had collapsed with these seeds."""
     rows = [
-        ClassifyRow(
-            Variant(label, label, {}),
+        ExperimentRow(
+            label,
+            label,
+            {},
             {
                 seed: {
                     "dev_accuracy": score,
@@ -198,19 +206,20 @@ def made_up(scores: dict[str, tuple[float, float, list[bool]]]) -> Results:
                 }
                 for seed, collapsed in enumerate(seeds)
             },
-            {},
+            planned=2,
         )
         for label, (score, seconds, seeds) in scores.items()
     ]
-    return Results(comparison(methods="full", seeds=2), rows, {}, {"examples": {"dev": 100}})
+    config = comparison(methods="full", seeds=2)
+    return ComparisonResults(config, "classify", rows, {}, {"examples": {"dev": 100}})
 
 
 def test_a_collapsed_seed_is_marked_in_table_bars_and_notes() -> None:
     results = made_up({"a": (0.8, 5, [False, False]), "b": (0.5, 1, [False, True])})
-    labels = [cells[0] for cells in subject_of(results.config).table(results).rows]
+    labels = [cells[0] for cells in view_of(results.job).table(results).rows]
     assert labels == ["a", "b ‡ 1 of 2 collapsed"]
-    assert "b: 1 of 2 seeds collapsed (seed 1)" in " ".join(subject_of(results.config).notes(results))
-    figure = figures.bars(results.ordered, subject_of(results.config).measures)
+    assert "b: 1 of 2 seeds collapsed (seed 1)" in " ".join(view_of(results.job).notes(results))
+    figure = classifier_figures.bars(results.ordered, view_of(results.job).measures, ["b"])
     bars = figure.axes[0].patches
     assert [bool(bar.get_hatch()) for bar in bars] == [False, True, False, True]  # dev of both, then test of both
     figure.canvas.draw()
@@ -228,8 +237,8 @@ def test_the_best_for_the_money_is_the_cheapest_near_the_best_on_dev() -> None:
         "collapsed": (0.89, 0.1, [True, False]),
     }
     results = made_up(scores)
-    chosen = words.best_for_the_money(results)
+    chosen = best_value(results)
     assert chosen is not None and chosen.label == "near"
-    assert figures.pareto([(60, 0.9), (5, 0.88), (1, 0.8), (7, 0.85)]) == [(1, 0.8), (5, 0.88), (60, 0.9)]
-    (sentence,) = words.money(results)
+    assert classifier_figures.pareto([(60, 0.9), (5, 0.88), (1, 0.8), (7, 0.85)]) == [(1, 0.8), (5, 0.88), (60, 0.9)]
+    (sentence,) = best_value_notes(results)
     assert sentence.startswith("Best for the money: near") and "best, " not in sentence and "90.0%" in sentence

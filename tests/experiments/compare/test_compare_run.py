@@ -15,16 +15,18 @@ import pytest
 
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import Interrupted
-from attnlab.experiments.compare import plan, words
-from attnlab.experiments.compare.config import CompareConfig
-from attnlab.experiments.compare.language.page import quality
-from attnlab.experiments.compare.language.words import leaks
-from attnlab.experiments.compare.results import Results, gather
-from attnlab.experiments.compare.run import resume_comparison, run_comparison, saved_comparison
-from attnlab.jobs.stages import run_stage
+from attnlab.experiments import experiment
+from attnlab.experiments.compare import gather, resume_comparison, run_comparison
+from attnlab.experiments.config import LanguageComparison
+from attnlab.experiments.experiment import COMPARISON
+from attnlab.experiments.results import ComparisonResults
+from attnlab.experiments.views.language import LanguageView, at_length, length_losses
+from attnlab.experiments.views.view import verdicts
+from attnlab.jobs.subruns import run_subrun
 from attnlab.runs import read_record, read_status
 
-Small = Callable[..., CompareConfig]
+VIEW = LanguageView("language")
+Small = Callable[..., LanguageComparison]
 
 BROKEN = '''
 import torch
@@ -53,8 +55,8 @@ def compared(small: Small, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def results(compared: Path) -> Results:
-    return gather(compared, saved_comparison(compared))
+def results(compared: Path) -> ComparisonResults:
+    return gather(compared, COMPARISON.saved(compared))
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +82,14 @@ def test_the_others_go_on(found: dict[str, Any]) -> None:
     assert found["vanilla"]["parameters"] == found["naive-mask"]["parameters"] > 0
 
 
-def test_what_sees_the_future_is_marked_and_never_ranked(results: Results, found: dict[str, Any]) -> None:
+def test_what_sees_the_future_is_marked_and_never_ranked(results: ComparisonResults, found: dict[str, Any]) -> None:
     assert "normalises" in found["naive-mask"]["sees_future"] and found["vanilla"]["sees_future"] is None
     assert found["naive-mask"]["difference"] is None and found["linear"]["difference"]["runs"] == 2
     order = [row.label for row in results.ordered]
     assert order.index("naive-mask") == 2 and order[3] == "broken"  # after all that can be compared
-    row = next(row for row in quality(results).rows if row[0].startswith("naive-mask"))
+    row = next(row for row in VIEW.table(results).rows if row[0].startswith("naive-mask"))
     assert row[0].endswith("†") and "not comparable" in row[5]
-    assert "not comparable" in leaks(results)[0] and "the sum runs over all positions" in leaks(results)[1]
+    assert "not comparable" in VIEW.notes(results)[0] and "the sum runs over all positions" in VIEW.notes(results)[1]
 
 
 def test_hiding_the_future_changes_nothing_for_a_causal_model(found: dict[str, Any]) -> None:
@@ -111,7 +113,7 @@ def test_the_report_stands_alone(compared: Path) -> None:
 
 def test_more_seeds_can_be_added_and_nothing_is_run_twice(compared: Path) -> None:
     before = {path: path.read_bytes() for path in compared.glob("cells/*/seed-[01]/metrics.jsonl")}
-    config = saved_comparison(compared)
+    config = COMPARISON.saved(compared)
     config.compare.seeds = 3
     resume_comparison(compared, config)
     assert (compared / "cells" / "linear" / "seed-2" / "report.html").exists()
@@ -129,15 +131,15 @@ def test_a_signal_before_the_steps_of_a_cell_stops_that_cell(
         begun.append(args)
         if len(begun) == 2:
             os.kill(os.getpid(), signal.SIGTERM)
-        run_stage(*args)
+        run_subrun(*args)
 
-    monkeypatch.setattr(plan, "run_stage", signalled)
+    monkeypatch.setattr(experiment, "run_subrun", signalled)
     with pytest.raises(Interrupted):
         run_comparison(config, path)
     states = {name: read_status(path / "cells" / name / "seed-0") for name in ("linear", "vanilla")}
     assert [state["state"] for state in states.values()] == ["finished", "interrupted"]
     assert len(list((path / "cells" / "vanilla" / "seed-0" / "checkpoints").glob("step-*1"))) == 1
-    resume_comparison(path, saved_comparison(path))
+    resume_comparison(path, COMPARISON.saved(path))
     assert read_status(path)["state"] == "finished"
     assert len(list(path.rglob("checkpoints/*"))) == 2 and not list(path.rglob("optimizer.safetensors"))
 
@@ -147,9 +149,9 @@ def test_one_seed_gives_no_interval_and_no_order(small: Small, tmp_path: Path) -
     path = run_comparison(config, tmp_path / "one")
     one = gather(path, config)
     assert not one.ranked and [row.label for row in one.ordered] == ["linear", "vanilla"]
-    assert "no interval" in words.verdicts(one)[0] and "not ranked" in words.verdicts(one)[0]
+    assert "no interval" in verdicts(one)[0] and "not ranked" in verdicts(one)[0]
     assert all(row.mean("dev_loss").interval is None for row in one.rows)
-    assert "±" not in "".join(cell for row in quality(one).rows for cell in row)
+    assert "±" not in "".join(cell for row in VIEW.table(one).rows for cell in row)
 
 
 def test_learned_positions_end_with_their_table_and_others_go_on(small: Small, tmp_path: Path) -> None:
@@ -157,8 +159,8 @@ def test_learned_positions_end_with_their_table_and_others_go_on(small: Small, t
     config = small(compare=named, budget={"steps": 4}, measures={"test_contexts": "16,48"})
     path = run_comparison(config, tmp_path / "longer")
     rows = {row.label: row for row in gather(path, config).rows}
-    assert rows["learned"].at_length(16).count == 1 and rows["learned"].at_length(48).count == 0
-    assert rows["alibi"].at_length(48).count == 1 and len(rows["alibi"].by_position(48)) == 48
+    assert at_length(rows["learned"], 16).count == 1 and at_length(rows["learned"], 48).count == 0
+    assert at_length(rows["alibi"], 48).count == 1 and len(length_losses(rows["alibi"], [16, 48]).by_position) == 48
     assert "a table of 16 positions" in (path / "report.html").read_text(encoding="utf-8")
     assert (path / "figures" / "lengths.png").stat().st_size > 0
 
@@ -173,7 +175,7 @@ def test_a_table_longer_than_the_training_blocks_can_be_read(small: Small, tmp_p
     )
     path = run_comparison(config, tmp_path / "untrained")
     (row,) = gather(path, config).rows
-    assert row.at_length(48).count == 1
+    assert at_length(row, 48).count == 1
     assert read_record(path / "cells" / "vanilla" / "seed-0")["training"]["tokens"] == 2 * 4 * 16  # two batches of four
 
 
@@ -188,7 +190,7 @@ def test_nothing_is_written_when_nothing_can_run(small: Small, tmp_path: Path) -
     wrong = (
         (small(compare={"attention": "vanila"}), "did you mean 'vanilla'"),
         (small(compare={"positions": "absolute"}), "unknown positions"),
-        (small(batch={"size": "auto"}), "a batch of its own"),
+        (small(batch={"size": "auto"}), "its own batch size"),
         (small(model={"heads": 3}), "cannot be split into 3 heads"),
         (small(model={"context": 4096}), "a block needs"),
         (small(data={"corpus": "nowhere.txt"}), "does not exist"),

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import pytest
 
 from attnlab.base.errors import RunFailed
 from attnlab.config import MachineSection, Section, check, option
-from attnlab.config.measures import ACCURACIES, Measure
-from attnlab.experiments.sweep.config import sweep_of
-from attnlab.jobs import configs
-from attnlab.jobs.engine import RunOptions
+from attnlab.experiments.config import sweep_of
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import KINDS, Kind
-from attnlab.runs import RunFolder
+from attnlab.runs import RunFolder, read_record
+from attnlab.stats.measures import ACCURACIES
 
 MACHINE = {"device": "cpu", "precision": "fp32", "threads": 1}
 
@@ -37,8 +34,6 @@ class HillData(Section):
 
 
 class ToyConfig(Section):
-    headlines: ClassVar[tuple[Measure, ...]] = ACCURACIES
-
     seed: int = option(0, "Seed.", ge=0)
     hill: HillSection = HillSection()
     machine: MachineSection = MachineSection()
@@ -49,7 +44,8 @@ class CoyConfig(ToyConfig):
 
 
 class ToyJob:
-    kind = "toy"
+    kind: ClassVar[str] = "toy"
+    prunable: ClassVar[bool] = False
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -78,12 +74,23 @@ class ToyJob:
             run.close()
         return options.path
 
+    def estimate(self) -> None:
+        return None
+
+    @classmethod
+    def score_test(cls, run: Path) -> dict[str, float]:
+        return dict(read_record(run)["results"])
+
+    @classmethod
+    def load(cls, run: Path) -> Any:
+        raise NotImplementedError
+
 
 class CoyJob(ToyJob):
     """One that can leave the test split alone, and score it later."""
 
-    @staticmethod
-    def score_test(run: Path) -> dict[str, float]:
+    @classmethod
+    def score_test(cls, run: Path) -> dict[str, float]:
         _note(run, "tested")
         return {"test_accuracy": 0.42, "test_loss": 1.0}
 
@@ -99,12 +106,10 @@ def _note(run: Path, what: str) -> None:
 
 @pytest.fixture(autouse=True)
 def _toys(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    module = ModuleType("attnlab_toys")
-    for name, job, config in (("toy", ToyJob, ToyConfig), ("coy", CoyJob, CoyConfig)):
-        setattr(module, job.__name__, job)
-        monkeypatch.setattr(configs, config.__name__, config, raising=False)
-        monkeypatch.setitem(KINDS, name, Kind("attnlab_toys", name.capitalize(), "a toy"))
-    monkeypatch.setitem(sys.modules, "attnlab_toys", module)
+    toy = Kind("toy", "a toy", "", ToyConfig, lambda: ToyJob, ACCURACIES)
+    coy = Kind("coy", "a toy", "", CoyConfig, lambda: CoyJob, ACCURACIES, {("data", "score_test"): False})
+    for kind in (toy, coy):
+        monkeypatch.setitem(KINDS, kind.name, kind)
     yield
 
 
@@ -127,6 +132,6 @@ def drawn() -> None:
 def _undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if "drawn" not in request.fixturenames:
         monkeypatch.setattr(
-            "attnlab.experiments.sweep.run.write_sweep_page", lambda root, *_: (root / "report.html").touch()
+            "attnlab.experiments.sweep.write_sweep_page", lambda root, *_: (root / "report.html").touch()
         )
-        monkeypatch.setattr("attnlab.experiments.sweep.run.importances", lambda _: {})
+        monkeypatch.setattr("attnlab.experiments.sweep.importances", lambda _: {})

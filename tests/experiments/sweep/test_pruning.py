@@ -9,9 +9,10 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.config import check
-from attnlab.experiments.sweep.config import sweep_of
-from attnlab.experiments.sweep.queue import Queue
-from attnlab.experiments.sweep.run import found_by, resume_sweep, run_sweep, saved_sweep, study_of
+from attnlab.experiments.config import sweep_of
+from attnlab.experiments.experiment import SWEEP
+from attnlab.experiments.queue import Queue
+from attnlab.experiments.sweep import resume_sweep, run_sweep, study_of, sweep_results
 from attnlab.runs import read_status, series
 from attnlab.runs.listing import summarise
 
@@ -41,23 +42,23 @@ def test_a_hopeless_run_ends_early_and_says_so(
         "training": {"steps": 10, "evaluate_every": "2 steps", "save_every": "0"},
     }
     path = run_sweep(check(sweep_of("language"), told), tmp_path / "sweep")
-    results, _ = found_by(path)
+    results, _ = sweep_results(path)
     cut = results.rows[-1]
     assert cut.state == "pruned" and cut.settings == {"optimizer.lr": 1e-6} and cut not in results.finished
     assert results.best is not None and results.ordered[-1].state == "pruned"
 
-    run = cut.path(path, 0)
+    run = path / cut.folder / "seed-0"
     status, looks = read_status(run), series(run / "metrics.jsonl", "dev", "loss")
     assert status["state"] == "interrupted" and status["reason"].startswith("pruned at step 4 of 10: loss ")
     assert looks[0] == [2, 4] and summarise(run).step == 4
     assert [folder.name for folder in (run / "checkpoints").glob("step-*")] == ["step-00000004"]
-    trials = Queue(path, saved_sweep(path), study_of(path)).study.trials
+    trials = Queue(path, SWEEP.saved(path), study_of(path)).study.trials
     assert trials[-1].intermediate_values == {1: looks[1][0], 2: looks[1][1]}
     kept = trials[0]
     assert set(kept.intermediate_values) == {1, 2, 3, 4, 5} and kept.value is not None
 
     before = (run / "run.json").stat().st_mtime_ns
-    grown = saved_sweep(path)
+    grown = SWEEP.saved(path)
     grown.sweep.seeds = 2
     resume_sweep(path, grown)
     assert (run / "run.json").stat().st_mtime_ns == before and not (run.parent / "seed-1").exists()

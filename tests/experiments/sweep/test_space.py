@@ -10,9 +10,10 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.config import check
-from attnlab.experiments.sweep.config import SweepFlags
-from attnlab.experiments.sweep.run import must_make_sense, run_sweep
-from attnlab.experiments.sweep.space import Choices, Range, axes_of, grid, identity, short_names
+from attnlab.config.search_axes import Choices, Range, short_names
+from attnlab.experiments.config import SweepFlags
+from attnlab.experiments.space import axes_of, grid, identity
+from attnlab.experiments.sweep import check_sweep, run_sweep
 
 Toy = Callable[..., Any]
 
@@ -42,20 +43,20 @@ def test_names_are_as_short_as_they_can_be() -> None:
     ("sweep", "sentence"),
     [
         ({"vary": "hill.xx=1,2"}, "did you mean 'hill.x'"),
-        ({"vary": ""}, "--vary is needed"),
+        ({"vary": ""}, "--vary is missing"),
         ({"vary": "x=1..2"}, "a grid needs values"),
-        ({"vary": "x=2..1", "search": "random"}, "upside down"),
-        ({"vary": "x=1..1", "search": "random"}, "upside down or empty"),
+        ({"vary": "x=2..1", "search": "random"}, "is empty"),
+        ({"vary": "x=1..1", "search": "random"}, "is empty"),
         ({"vary": "x=0..1 log", "search": "random"}, "a log range starts above 0"),
         ({"vary": "y=1.5..3", "search": "random"}, "hill.y must be a whole number"),
         ({"vary": "shape=1..2", "search": "random"}, "'flat' or 'steep'"),
         ({"vary": "x=1,1.0"}, "the same value twice"),
         ({"vary": "x=1,far"}, "hill.x must be a number, got 'far'"),
-        ({"vary": "x=1; hill.x=2"}, "stands twice"),
+        ({"vary": "x=1; hill.x=2"}, "is given twice"),
         ({"vary": "seed=1,2"}, "--seeds"),
         ({"vary": "x=1,2", "trials": 3}, "--trials is for random and guided"),
         ({"vary": "x=1,2", "prune": "median"}, "consists of several runs"),
-        ({"vary": "x=1,2", "store": "mysql://here"}, "is no store"),
+        ({"vary": "x=1,2", "store": "mysql://here"}, "expected journal"),
         ({"vary": "x=1,2", "store": "postgresql://me:secret@here/db"}, "leave the password out"),
         ({"vary": "x=1,2", "search": "gird"}, "'grid' or 'random' or 'guided'"),
         ({"job": "pretrain", "vary": "x=1,2"}, "unknown job 'pretrain'"),
@@ -72,12 +73,12 @@ def test_what_cannot_be_searched_is_one_sentence_and_writes_nothing(
 
 
 def test_values_that_are_wrong_together_are_found_before_anything_runs() -> None:
-    from attnlab.experiments.sweep.config import sweep_of
+    from attnlab.experiments.config import sweep_of
 
     vary = "schedule.warmup_ratio=0.1,0.9; schedule.decay_ratio=0.2; schedule.name=wsd"
     config = check(sweep_of("finetune"), {"sweep": {"job": "finetune", "vary": vary}})
     with pytest.raises(UserError, match="exceed 1"):
-        must_make_sense(config)
+        check_sweep(config)
 
 
 def test_the_edge_of_a_grid_and_of_a_range() -> None:

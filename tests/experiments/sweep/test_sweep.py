@@ -12,10 +12,11 @@ import pytest
 
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import Interrupted
-from attnlab.cli.sweep import ASKING, _grown
-from attnlab.experiments.sweep.queue import Queue
-from attnlab.experiments.sweep.run import found_by, resume_sweep, run_sweep, saved_sweep, study_of
-from attnlab.experiments.sweep.words import table, verdicts
+from attnlab.cli.sweep import REQUEST, _grown
+from attnlab.experiments.experiment import SWEEP
+from attnlab.experiments.queue import Queue
+from attnlab.experiments.sweep import resume_sweep, run_sweep, study_of, sweep_results
+from attnlab.experiments.sweep_page import table, verdicts
 from attnlab.runs import read_record, read_status
 
 Toy = Callable[..., Any]
@@ -36,8 +37,8 @@ def begun(path: Path) -> dict[str, int]:
 def more(path: Path, **sweep: Any) -> Path:
     """The same sweep with more asked of it, as the command line asks."""
     flags = {("sweep", name): value for name, value in sweep.items()}
-    saved = saved_sweep(path)
-    return resume_sweep(path, _grown(saved, ASKING.config(None, flags, [], saved.sweep.job), None, flags, []))
+    saved = SWEEP.saved(path)
+    return resume_sweep(path, _grown(saved, REQUEST.config(None, flags, [], saved.sweep.job), None, flags, []))
 
 
 def test_a_grid_is_the_sum_of_its_cells(toy: Toy, tmp_path: Path, drawn: None) -> None:
@@ -58,7 +59,7 @@ def test_a_grid_is_the_sum_of_its_cells(toy: Toy, tmp_path: Path, drawn: None) -
 def test_chosen_on_dev_and_nobody_else_is_shown_on_test(toy: Toy, tmp_path: Path, drawn: None) -> None:
     """x=3 is the best on test by far; x=1 is on dev."""
     path = run_sweep(toy(vary="x=1,2,3"), tmp_path / "sweep")
-    results, tested = found_by(path)
+    results, tested = sweep_results(path)
     assert results.best is not None and results.best.settings == {"hill.x": 1.0}
     assert tested is not None and tested.scores == {0: {"test_accuracy": pytest.approx(0.7)}}
     shown = (path / "report.html").read_text() + (path / "results.json").read_text() + str(table(results))
@@ -74,7 +75,7 @@ def test_a_job_that_can_leaves_test_alone_and_scores_the_winner_once(toy: Toy, t
     assert all(set(record["results"]) == {"dev_accuracy"} for record in records)
     assert found(path)["test"]["test_accuracy"]["mean"] == 0.42
     assert [str(file.parent.relative_to(path)) for file in path.rglob("tested.txt")] == ["trials/x-1/seed-0"]
-    resume_sweep(path, saved_sweep(path))
+    resume_sweep(path, SWEEP.saved(path))
     assert (path / "trials/x-1/seed-0/tested.txt").read_text().count("\n") == 1
     low, high = found(path)["test"]["test_accuracy"]["over_examples"]
     assert low == pytest.approx(0.2938, abs=1e-4) and high == pytest.approx(0.5577, abs=1e-4)  # Wilson, 21 of 50
@@ -92,7 +93,7 @@ def test_more_values_and_more_seeds_run_only_what_is_new(toy: Toy, tmp_path: Pat
     best = found(path)["best"]
     assert best["dev"]["by_seed"] == {"0": 0.9, "1": 0.901, "2": 0.902}
     assert best["dev"]["interval"][0] < 0.901 < best["dev"]["interval"][1]
-    assert "± 0.2%" in str(table(found_by(path)[0]).rows[0])
+    assert "± 0.2%" in str(table(sweep_results(path)[0]).rows[0])
     more(path)
     assert set(begun(path).values()) == {1}
 
@@ -120,10 +121,10 @@ def test_a_cell_that_fails_is_a_row_and_can_be_tried_again(toy: Toy, tmp_path: P
     more(path)
     assert begun(path)["x-13/seed-0"] == 1
     (path / "mended").touch()
-    resume_sweep(path, saved_sweep(path), retry_failed=True)
+    resume_sweep(path, SWEEP.saved(path), retry_failed=True)
     assert begun(path) == {"x-1/seed-0": 1, "x-13/seed-0": 2, "x-2/seed-0": 1}
     assert [cell["state"] for cell in found(path)["cells"]] == ["finished"] * 3
-    with pytest.raises(RunFailed, match="no cell could be run; the first says: 13 is unlucky"):
+    with pytest.raises(RunFailed, match="no cell could be run; the first failed: 13 is unlucky"):
         run_sweep(toy(vary="x=13"), tmp_path / "other")
 
 
@@ -131,9 +132,9 @@ def test_it_goes_on_after_an_interruption(toy: Toy, tmp_path: Path, monkeypatch:
     """The first signal comes within the third cell: that cell goes back at once, and two are never run again."""
     import signal
 
-    from attnlab.experiments.sweep import worker
+    from attnlab.experiments import experiment
 
-    real, calls = worker.run_stage, []
+    real, calls = experiment.run_subrun, []
 
     def interrupted(*args: Any) -> None:
         calls.append(args)
@@ -141,12 +142,12 @@ def test_it_goes_on_after_an_interruption(toy: Toy, tmp_path: Path, monkeypatch:
             raise Interrupted(signal.SIGTERM)
         real(*args)
 
-    monkeypatch.setattr(worker, "run_stage", interrupted)
+    monkeypatch.setattr(experiment, "run_subrun", interrupted)
     with pytest.raises(Interrupted):
         run_sweep(toy(vary="x=0,1,2,3"), tmp_path / "sweep")
     path = tmp_path / "sweep"
     assert read_status(path)["state"] == "interrupted" and len(begun(path)) == 2
-    units = Queue(path, saved_sweep(path), study_of(path)).units()
+    units = Queue(path, SWEEP.saved(path), study_of(path)).trials()
     assert [unit.state for unit in units] == ["finished", "finished", "waiting", "waiting"]
     more(path)
     assert list(begun(path).values()) == [1] * 4 and found(path)["best"]["settings"] == {"hill.x": 1.0}
@@ -194,7 +195,7 @@ def test_a_drawn_cell_is_run_with_every_seed_and_more_can_be_added(toy: Toy, tmp
     more(path, seeds="3")
     assert len(begun(path)) == 9 and set(begun(path).values()) == {1}
     assert [len(cell["dev"]["by_seed"]) for cell in found(path)["cells"]] == [3] * 3
-    assert found_by(path)[1] is not None and len(read_record(path)["tested"]) == 2
+    assert sweep_results(path)[1] is not None and len(read_record(path)["tested"]) == 2
 
 
 def test_nothing_is_begun_when_the_time_is_used_up(toy: Toy, tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.experiments.sweep import store
-from attnlab.experiments.sweep.claims import Claims
-from attnlab.experiments.sweep.run import found_by, join_sweep, resume_sweep, run_sweep, saved_sweep
+from attnlab.experiments import store
+from attnlab.experiments.claims import Claims
+from attnlab.experiments.experiment import SWEEP
+from attnlab.experiments.sweep import join_sweep, resume_sweep, run_sweep, sweep_results
 from attnlab.runs import read_record, read_status
 
 Toy = Callable[..., Any]
@@ -102,7 +103,7 @@ def test_a_killed_workers_cell_goes_back_and_no_cell_is_done_twice(
     assert len(done) == 6 and all(len(pids) == 1 for pids in done.values())
     cut = [name for name, pids in begun.items() if len(pids) > 1]
     assert len(cut) == 1 and begun[cut[0]] == [first.pid, second.pid]
-    results, _ = found_by(path)
+    results, _ = sweep_results(path)
     assert [row.state for row in results.rows] == ["finished"] * 6 and len({row.number for row in results.rows}) == 6
     assert read_status(path)["state"] == "finished", "the worker that was left writes the report"
     assert (path / "report.html").is_file()
@@ -112,7 +113,7 @@ def test_two_workers_share_a_grid_and_both_work(toy: Toy, tmp_path: Path) -> Non
     path = tmp_path / "sweep"
     first, second = two_at_work(toy(vary="x=0,1,2,3", hill={"gate": True}), path)
     with pytest.raises(UserError, match="--worker"):
-        resume_sweep(path, saved_sweep(path))
+        resume_sweep(path, SWEEP.saved(path))
     (path / "open").touch()
     for process in (first, second):
         process.join(PATIENCE)
@@ -127,14 +128,14 @@ def test_workers_draw_different_settings(toy: Toy, tmp_path: Path) -> None:
     (path / "open").touch()
     for process in workers:
         process.join(PATIENCE)
-    results, _ = found_by(path)
+    results, _ = sweep_results(path)
     assert len({row.settings["hill.x"] for row in results.rows}) == len(results.rows) == 5
 
 
 def test_a_trial_is_abandoned_when_its_lock_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import platform
 
-    from attnlab.experiments.sweep import claims
+    from attnlab.experiments import claims
 
     monkeypatch.setattr(claims, "SILENCE", 5.0)
     here, there = platform.node(), "another-machine"
@@ -170,4 +171,4 @@ def test_a_store_that_cannot_be_used_is_one_sentence(toy: Toy, tmp_path: Path, m
     journal = path / "journal.log"
     journal.write_text("{broken\n" + journal.read_text())
     with pytest.raises(UserError, match=r"journal\.log cannot be used"):
-        resume_sweep(path, saved_sweep(path))
+        resume_sweep(path, SWEEP.saved(path))

@@ -13,7 +13,7 @@ import transformers
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.jobs.classify.job import ClassifyJob
-from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.job import RunOptions
 
 GOOD = ("good", "lovely", "warm", "bright", "clever")
 BAD = ("bad", "dull", "cold", "grim", "silly")

@@ -19,7 +19,8 @@ from attnlab.data.tasks.labelled import Example
 from attnlab.jobs.classify.collapse import Collapsed
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.classify.texts import draw
-from attnlab.jobs.engine import RunOptions, saved_config
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.registry import saved_config
 from attnlab.models.pretrained.load import load_classifier
 from attnlab.runs import read_record, read_status
 from attnlab.runs.metrics import cut_back
@@ -74,7 +75,7 @@ def test_after_a_collapse_it_stops_or_starts_again_at_a_lower_rate(
     assert "has collapsed" in read_status(tmp_path / "stopped")["reason"]
     with pytest.raises(Collapsed):
         fit(tmp_path / "again", tiny_model("bert"), hopeless, watch={"on_collapse": "retry"}, optimizer={"lr": 0.027})
-    saved: Any = saved_config(tmp_path / "again", ClassifyConfig)
+    saved: Any = saved_config(tmp_path / "again")
     assert saved.optimizer.lr == pytest.approx(0.001)
     changes = [change for change in read_record(tmp_path / "again")["changes"] if "Started again" in change]
     assert [change.rsplit(" ", 1)[1] for change in changes] == ["0.009.", "0.003.", "0.001."]
@@ -96,7 +97,7 @@ def test_a_try_that_does_not_collapse_is_kept(
     )
     (change,) = [change for change in read_record(run)["changes"] if "collapsed" in change]
     assert change.startswith("at a learning rate of 0.03 the classifier") and change.endswith("Started again at 0.01.")
-    saved: Any = saved_config(run, ClassifyConfig)
+    saved: Any = saved_config(run)
     assert saved.optimizer.lr == pytest.approx(0.01) and read_status(run)["state"] == "finished"
     assert read_record(run)["results"]["collapsed"] is False and len(seen) > 2
 
@@ -121,7 +122,7 @@ def test_taken_up_in_the_middle_it_ends_with_the_same_weights(
     state = json.loads((part / "checkpoints" / "step-00000005" / "state.json").read_text())
     cut_back(part / "metrics.jsonl", state["training"]["metrics_position"])
     (part / "status.json").write_text(json.dumps({"state": "interrupted", "reason": ""}))
-    config: Any = saved_config(part, ClassifyConfig)
+    config: Any = saved_config(part)
     ClassifyJob(config).run(RunOptions(part, resume=True))
     last = Path("checkpoints", "step-00000008", "model.safetensors")
     assert (part / last).read_bytes() == (whole / last).read_bytes()

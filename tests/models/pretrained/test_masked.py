@@ -16,7 +16,7 @@ from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.batching import IGNORE
 from attnlab.jobs.classify.job import ClassifyJob
-from attnlab.jobs.engine import RunOptions
+from attnlab.jobs.job import RunOptions
 from attnlab.models.pretrained.load import load_classifier
 from attnlab.models.pretrained.masked import HubPieces, with_masked_words
 from attnlab.models.pretrained.tuned import load_trained

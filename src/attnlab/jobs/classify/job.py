@@ -21,7 +21,8 @@ from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
 from attnlab.data.tasks.labelled import Labelled
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.classify.texts import read_texts, wanted
-from attnlab.jobs.engine import Parts, RunOptions, run_job
+from attnlab.jobs.engine import TrainingJob
+from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly
 from attnlab.models.pretrained.label_words import LabelWords
 from attnlab.models.pretrained.load import Loaded
@@ -43,13 +44,19 @@ from attnlab.training.snapshot import TrainState
 FEW = 0.2  # of the weights: below, a collapse is rather too slow than too fast a start
 
 
-class ClassifyJob:
+class ClassifyJob(TrainingJob[ClassifyConfig]):
     kind = "classify"
 
     def __init__(self, config: ClassifyConfig) -> None:
-        self.config = config
+        super().__init__(config)
         self.tried: list[str] = []
         """What became of earlier tries at a higher rate."""
+
+    @property
+    def rate(self) -> float:
+        """The learning rate, once `build` has filled it in."""
+        assert self.config.optimizer.lr is not None
+        return self.config.optimizer.lr
 
     def run(self, options: RunOptions) -> Path | None:
         """Train; after a collapse, if asked to, again at a lower rate, in the same folder."""
@@ -58,11 +65,11 @@ class ClassifyJob:
         )
         while True:
             try:
-                return run_job(self, options)
+                return super().run(options)
             except collapse.Collapsed as failure:
                 if self.config.watch.on_collapse != "retry" or len(self.tried) == collapse.TRIES:
                     raise
-                before = self.config.optimizer.lr
+                before = self.rate
                 self.config.optimizer.lr = before * collapse.RATE_CUT
                 self.tried.append(
                     f"at a learning rate of {before:g} {failure} Started again at {self.config.optimizer.lr:g}."
@@ -71,6 +78,7 @@ class ClassifyJob:
 
     def build(self, device: str) -> Parts:
         config = self.config
+        config.fill_in_rate()
         everything = read_texts(config.data)
         data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
         loaded = load_tuned(config, data.classes)
@@ -113,7 +121,9 @@ class ClassifyJob:
             train,
             evaluate,
             metric,
-            facts=self._facts(data, texts, loaded),
+            facts=data.facts()
+            | {"cut": {split: part.cut for split, part in texts.items()}, "weights": fingerprint(loaded.folder)},
+            changes=self._changes(data, texts, loaded),
             finish=finish,
             callbacks=callbacks,
             whole=loaded.model if config.tuning.method == "head" else None,
@@ -143,25 +153,24 @@ class ClassifyJob:
         return sorted(chosen.tolist())
 
     def _cause(self, model: nn.Module) -> str:
-        schedule, rate = self.config.schedule, self.config.optimizer.lr
+        schedule, rate = self.config.schedule, self.rate
         warmup = any((schedule.warmup_steps, schedule.warmup_ratio, schedule.warmup_tokens))
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _facts(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> dict[str, Any]:
+    def _changes(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> list[str]:
         longest = min(self.config.data.max_tokens, loaded.longest)
         changes = [*self.tried, *data.notes, *loaded.notes]
         if longest < self.config.data.max_tokens:
             changes.append(f"the model reads at most {longest} tokens, not {self.config.data.max_tokens}.")
-        cut = {split: part.cut for split, part in texts.items()}
-        if total := sum(cut.values()):
+        if total := sum(part.cut for part in texts.values()):
             what = "pairs" if data.paired else "texts"
             of = sum(len(part.labels) for part in texts.values())
             changes.append(
                 f"{total:,} of {of:,} {what} are longer than {longest} tokens and were cut"
                 f"{' in the second text' if data.paired else ''}."
             )
-        return data.facts() | {"cut": cut, "weights": fingerprint(loaded.folder), "changes": changes}
+        return changes
 
     def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
         results: dict[str, Any] = {}
@@ -179,8 +188,12 @@ class ClassifyJob:
             console.say(_overfit_sentence(scores["dev"]))
         return results
 
-    @staticmethod
-    def score_test(run: Path) -> dict[str, float]:
+    @classmethod
+    def load(cls, run: Path) -> TrainedModel:
+        return load_trained(run)
+
+    @classmethod
+    def score_test(cls, run: Path) -> dict[str, float]:
         """The test scores of a finished run that left its test split alone: for the winner of a search."""
         trained = load_trained(run)
         data = read_texts(trained.config.data)

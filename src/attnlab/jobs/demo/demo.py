@@ -17,7 +17,7 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.job import JobConfig
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.jobs.stages import run_stage
+from attnlab.jobs.subruns import run_subrun
 
 SHAPE = {"preset": "modern", "layers": 3, "heads": 4, "width": 128, "context": 64}
 WORLD = {"people": 300, "places": 60}
@@ -99,7 +99,7 @@ def run_demo(root: Path, seed: int) -> Path:
     """
     from attnlab.jobs.demo.page import write_demo_page
 
-    again = f"attnlab demo --out {root} --resume"
+    command = f"attnlab demo --out {root} --resume"
     for stage in STAGES:
-        run_stage(stage.kind, stage.config(root, seed), root / stage.name, stage.label, again)
+        run_subrun(stage.kind, stage.config(root, seed), root / stage.name, stage.label, command)
     return write_demo_page(root)

@@ -1,0 +1,71 @@
+"""Where the trials of a sweep are stored: a journal file, SQLite or PostgreSQL, behind Optuna's one interface."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.experiments.config import JOURNAL
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+
+WAIT = 30  # seconds for another worker's transaction to end
+
+
+class StoreFailed(RunFailed):
+    """The store could not be read or written: not the fault of the trial, which is requeued."""
+
+
+def must_have_optuna() -> None:
+    """One sentence where the extra is missing; Optuna prints warnings only."""
+    if importlib.util.find_spec("optuna") is None:
+        raise UserError("a sweep needs Optuna, which is not installed: pip install 'attnlab[search]'.")
+    import optuna
+
+    optuna.logging.set_verbosity(logging.WARNING)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+
+
+def open_store(address: str, root: Path) -> BaseStorage:
+    """The store at an address; one that is missing, locked or broken is one sentence."""
+    must_have_optuna()
+    from optuna.storages import JournalStorage, RDBStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    if address.startswith("postgresql://") and importlib.util.find_spec("psycopg") is None:
+        raise UserError("a store in PostgreSQL needs psycopg, which is not installed: pip install 'attnlab[postgres]'.")
+    with errors_explained(address, root, UserError):
+        if address == JOURNAL:  # its own lock is a link, which holds on a network file system too
+            return JournalStorage(JournalFileBackend(str(root / "journal.log")))
+        if address.startswith("sqlite:///"):
+            return RDBStorage(address, engine_kwargs={"connect_args": {"timeout": WAIT}})
+        url = address.replace("postgresql://", "postgresql+psycopg://", 1)
+        # A database created with SQL_ASCII does not name the encoding of its texts.
+        arguments = {"connect_timeout": WAIT, "client_encoding": "utf8"}
+        return RDBStorage(url, engine_kwargs={"pool_pre_ping": True, "connect_args": arguments})
+
+
+@contextmanager
+def errors_explained(address: str, root: Path, kind: type[Exception] = StoreFailed) -> Iterator[None]:
+    """Turn any error of a store into one sentence that names it."""
+    from optuna.exceptions import OptunaError, UpdateFinishedTrialError
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except UpdateFinishedTrialError:
+        raise
+    except (OptunaError, SQLAlchemyError, OSError, ValueError, KeyError, RuntimeError, AssertionError) as error:
+        cause = error.__cause__ if isinstance(error, OptunaError) and error.__cause__ else error
+        reason = " ".join(str(getattr(cause, "orig", None) or cause).split()) or type(cause).__name__
+        where = root / "journal.log" if address == JOURNAL else address
+        raise kind(
+            f"the store {where} cannot be used ({reason.rstrip('.')}): does it exist, undamaged and not locked?"
+        ) from None

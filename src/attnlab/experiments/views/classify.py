@@ -1,0 +1,335 @@
+"""Classifiers on one task: models, ways of tuning, optimizers; dev and test as bars, cost beside quality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from attnlab.base.errors import UserError, unknown
+from attnlab.base.formats import clock
+from attnlab.base.machine.facts import GIB
+from attnlab.config.classify import ClassifyConfig
+from attnlab.experiments.config import CompareConfig
+from attnlab.experiments.results import ComparisonResults, ExperimentRow, most_common_level
+from attnlab.experiments.views.view import View, difference_title, ranked_cells, run_label
+from attnlab.jobs.classify.memory import must_fit, needed, parameters_of
+from attnlab.jobs.classify.texts import read_texts
+from attnlab.report.numbers import plus_minus
+from attnlab.report.page import Figure, Passage, Table, draw
+from attnlab.report.series import AccuracyCurve
+from attnlab.runs import read_config, read_metrics
+from attnlab.runs.paired import SURE, Pair, pair_of
+from attnlab.runs.predictions import Said, read_predictions
+from attnlab.stats.intervals import Mean
+from attnlab.stats.measures import Measure
+from attnlab.stats.significance import holm
+
+MARK = "‡"
+PANELS = 12
+RATES = (
+    "A rate that was not given is the usual one of the tuning method and optimizer (the column 'learning rate'), not "
+    "one that was searched for: a variant that does badly may need another."
+)
+COST = (
+    "Time is wall-clock time, in training steps and in the features of a frozen body, evaluations not counted: what "
+    "else ran on the machine counts too. Memory is the peak of the whole process on a CPU, libraries included, and of "
+    "its tensors on a GPU."
+)
+PAIRS = (
+    "Differences are of test accuracy, the row minus the column, over all seeds; p is McNemar's exact test between the "
+    "run of each that is best on dev, corrected after Holm for the number of pairs. * marks p ≤ 0.05 after that. A "
+    "bootstrap over two or three seeds is rough: it knows no others."
+)
+
+
+class ClassifyView(View):
+    rates = RATES
+
+    def check(self, configs: Sequence[Any]) -> None:
+        read_texts(configs[0].data)  # a task that does not exist concerns every variant
+
+    def decide(self, config: CompareConfig, job_config: ClassifyConfig) -> dict[str, Any]:
+        """Whether it can fit at all, found before its weights are read."""
+        parameters, shape = parameters_of(job_config)
+        need = needed(job_config, parameters, shape)
+        must_fit(job_config, need)
+        return {"parameters": parameters, "needed_bytes": need}
+
+    def table(self, results: ComparisonResults, brief: bool = False) -> Table:
+        """One row per variant, those with collapsed seeds marked, those that failed with their reason."""
+        others = [measure for measure in self.measures if measure is not results.measure]
+        titles = [measure.title for measure in others]
+        header = ["variant", results.measure.title, difference_title(results), *titles, "macro F1 on test"]
+        rows = []
+        for row in results.ordered:
+            if not row.runs:
+                rows.append([row.label, f"0: {row.reason}", *[""] * (len(header) - 2)])
+                continue
+            seeds = collapsed(row)
+            mark = f" {MARK} {len(seeds)} of {len(row.runs)} collapsed" if seeds else ""
+            scores = [plus_minus(row.mean(measure.name), measure.form) for measure in others]
+            f1 = plus_minus(row.mean("test_macro_f1"), ".1%")
+            rows.append([run_label(row, results) + mark, *ranked_cells(row, results), *scores, f1])
+        return Table(header, rows)
+
+    def cost(self, results: ComparisonResults) -> Table:
+        header = ["variant", "learning rate", "learning", "parameters", "steps", "time per run", "peak memory"]
+        rows = [
+            [
+                *(row.label, ", ".join(f"{rate:g}" for rate in learning_rates(row))),
+                *(f"{number:,}" for number in (learning_parameters(row), row.parameters, row.steps)),
+                *(clock(row.mean("seconds").mean), peak_memory(row) or "not measured"),
+            ]
+            for row in results.ordered
+            if row.runs
+        ]
+        return Table(header, rows)
+
+    def figures(self, root: Path, results: ComparisonResults) -> list[Figure]:
+        from attnlab.report import classifier_figures
+
+        shown = [measure for measure in self.measures if any(row.by_seed(measure.name) for row in results.finished)]
+        one_seed = "there is one seed: bars have no error bars"
+        how = "error bars are 95% intervals over seeds, ticks the runs" if results.ranked else one_seed
+        caption = f"Accuracy on dev and test; {how}; a bar at 0 could not be run."
+        bars = classifier_figures.bars(results.ordered, shown, [row.label for row in results.rows if collapsed(row)])
+        return [draw(root, "bars", bars, caption)]
+
+    def passages(self, root: Path, results: ComparisonResults) -> list[Passage | None]:
+        notes = collapse_notes(results)
+        return [
+            Passage("What collapsed", notes) if notes else None,
+            self._cost_and_quality(root, results),
+            self._curves(root, results),
+            self._differences(results),
+        ]
+
+    def _cost_and_quality(self, root: Path, results: ComparisonResults) -> Passage | None:
+        from attnlab.report import classifier_figures
+
+        measure = self._tested(results)
+        rows = [row for row in results.finished if row.by_seed(measure.name)]
+        if len(rows) < 2:
+            return None
+        chosen = best_value(results)
+        labels = [row.label for row in rows if collapsed(row)]
+        drawn = classifier_figures.worth(rows, measure, chosen.label if chosen else None, labels)
+        caption = f"{measure.title.capitalize()} against the time per run."
+        figures = [draw(root, "worth", drawn, caption)]
+        return Passage("Best for the money", [*best_value_notes(results), COST], figures=figures)
+
+    def _tested(self, results: ComparisonResults) -> Measure:
+        """Test accuracy; where the test split was left alone, the one on dev."""
+        measured = (m for m in results.on_test if any(row.by_seed(m.name) for row in results.finished))
+        return next(measured, results.measure)
+
+    def _curves(self, root: Path, results: ComparisonResults) -> Passage | None:
+        """Accuracy by epoch; of very many variants the first."""
+        from attnlab.report import classifier_figures
+
+        curves = [curve for row in results.finished if (curve := accuracy_curve(row)).epochs][:PANELS]
+        if not curves:
+            return None
+        drawn = classifier_figures.courses(curves, most_common_level(results.finished, "dev_baseline"))
+        caption = "Accuracy on train (a part of it, dropout off) and dev by epoch; bands are 95% intervals over seeds."
+        return Passage("The way there", figures=[draw(root, "courses", drawn, caption)])
+
+    def _differences(self, results: ComparisonResults) -> Passage | None:
+        """Every two variants against each other."""
+        rows = [row for row in results.ordered if predictions(row)]
+        if len(rows) < 2:
+            return None
+        heading, pairs = "Which differences are more than chance", all_pairs(rows)
+        if not pairs:
+            return Passage(heading, ["The variants were tested on different examples: no two of them are compared."])
+        return Passage(heading, [PAIRS], [_matrix(rows, pairs), _details(pairs)])
+
+    def notes(self, results: ComparisonResults) -> list[str]:
+        return [*collapse_notes(results), *best_value_notes(results)]
+
+    def plain(self, row: ExperimentRow, results: ComparisonResults) -> dict[str, Any]:
+        return super().plain(row, results) | {
+            "learning_parameters": learning_parameters(row),
+            "learning_rates": learning_rates(row),
+            "collapsed_seeds": collapsed(row),
+        }
+
+    def plain_extra(self, results: ComparisonResults) -> dict[str, Any]:
+        chosen = best_value(results)
+        return {
+            "best_for_the_money": chosen.label if chosen else None,
+            "pairs": [_plain_pair(pair) for pair in all_pairs(results.ordered)],
+        }
+
+    def test_pair(self, results: ComparisonResults, labels: str) -> str:
+        rows, names = results.rows, [name.strip() for name in labels.split(",")]
+        if len(names) != 2:
+            raise UserError(f"--pair {labels!r}: write two variants, such as '{rows[0].label},{rows[-1].label}'.")
+        by_label = {row.label: row for row in rows}
+        for name in names:
+            if name not in by_label:
+                raise UserError(f"--pair: {unknown('variant', name, by_label)}")
+        return tested(by_label[names[0]], by_label[names[1]]).sentence()
+
+
+def collapsed(row: ExperimentRow) -> list[int]:
+    """The seeds whose classifier predicts one class for nearly everything."""
+    return [seed for seed, run in row.runs.items() if run.get("collapsed")]
+
+
+def learning_parameters(row: ExperimentRow) -> int:
+    return int(row.record.get("learning_parameters", 0))
+
+
+def learning_rates(row: ExperimentRow) -> list[float]:
+    """One, unless a collapse was answered with a lower one."""
+    return sorted({float(read_config(path)["optimizer"]["lr"]) for path in row.paths.values()})
+
+
+def peak_memory(row: ExperimentRow) -> str:
+    """The most that any of its runs held."""
+    peaks = row.by_seed("peak_memory").values()
+    return f"{max(peaks) / GIB:.2f} GiB" if peaks else ""
+
+
+def predictions(row: ExperimentRow) -> dict[int, Said]:
+    """On test, by seed."""
+    read = {seed: read_predictions(path) for seed, path in row.paths.items()}
+    return {seed: predicted for seed, predicted in read.items() if predicted is not None}
+
+
+def accuracy_curve(row: ExperimentRow) -> AccuracyCurve:
+    """The evaluations that all seeds have."""
+    runs = [
+        {line["step"]: line for line in read_metrics(path / "metrics.jsonl") if line.get("split") == "dev"}
+        for path in row.paths.values()
+    ]
+    steps = sorted(set.intersection(*map(set, runs))) if runs else []
+    by_split = {
+        split: [Mean(tuple(lines[step][name] for lines in runs)) for step in steps]
+        for split, name in {"train": "train_accuracy", "dev": "accuracy"}.items()
+        if steps and name in runs[0][steps[0]]
+    }
+    title = f"{row.label}, rate {', '.join(f'{rate:g}' for rate in learning_rates(row))}"
+    return AccuracyCurve(title, [step / _steps_per_epoch(row) for step in steps], by_split)
+
+
+def _steps_per_epoch(row: ExperimentRow) -> float:
+    """From the examples that were seen: a run may end within an epoch."""
+    training = row.record["training"]
+    return float(max(1.0, training["step"] * row.record["data"]["examples"]["train"] / max(1, training["examples"])))
+
+
+def collapse_notes(results: ComparisonResults) -> list[str]:
+    return [
+        f"{row.label}: {len(seeds)} of {len(row.runs)} seed{'s' if len(row.runs) > 1 else ''} collapsed "
+        f"(seed {', '.join(map(str, seeds))}): nearly every input gets one class, and its accuracy is that of "
+        "always predicting the most common one."
+        for row in results.finished
+        if (seeds := collapsed(row))
+    ]
+
+
+def best_value(results: ComparisonResults) -> ExperimentRow | None:
+    """The cheapest within one standard error of the best on dev (the rule of Breiman et al. 1984); none collapsed."""
+    rows = [row for row in results.finished if not collapsed(row)]
+    count = results.data.get("examples", {}).get("dev")
+    if len(rows) < 2 or not count:
+        return None
+    best = max(_dev(row) for row in rows)
+    error = math.sqrt(best * (1 - best) / count)
+    return min((row for row in rows if _dev(row) >= best - error), key=lambda row: row.mean("seconds").mean)
+
+
+def _dev(row: ExperimentRow) -> float:
+    return row.mean("dev_accuracy").mean
+
+
+def best_value_notes(results: ComparisonResults) -> list[str]:
+    chosen = best_value(results)
+    if chosen is None:
+        return []
+    best = max((row for row in results.finished if not collapsed(row)), key=_dev)
+    test = plus_minus(chosen.mean("test_accuracy"), ".1%") + " on test" if chosen.by_seed("test_accuracy") else ""
+    costs = ", ".join(filter(None, [test, f"{clock(chosen.mean('seconds').mean)} per run", peak_memory(chosen)]))
+    if chosen is best:
+        return [f"Best for the money: {chosen.label} ({costs}). It is the best on dev, and nothing near it is cheaper."]
+    return [
+        f"Best for the money: {chosen.label} ({costs}), the cheapest within one standard error of the best on dev, "
+        f"{best.label} ({_dev(best):.1%} against {_dev(chosen):.1%}; {clock(best.mean('seconds').mean)} per run)."
+    ]
+
+
+def tested(first: ExperimentRow, second: ExperimentRow) -> Pair:
+    """Two variants: McNemar between the run of each that is best on dev, the difference over the seeds both have."""
+    one, two = predictions(first), predictions(second)
+    for row, predicted in ((first, one), (second, two)):
+        if not predicted:
+            raise UserError(f"{row.label} has no predictions on test: {row.reason or 'its test split was left alone.'}")
+    shared = sorted(set(one) & set(two))
+    if not shared:
+        raise UserError(f"{first.label} and {second.label} have no seed in common: resume with --resume.")
+    chosen = one[_best_seed(first)], two[_best_seed(second)]
+    return pair_of((first.label, second.label), chosen, [(one[seed], two[seed]) for seed in shared])
+
+
+def _best_seed(row: ExperimentRow) -> int:
+    """The run one would keep: the best on dev, of equals the first."""
+    scores = row.by_seed("dev_accuracy")
+    return max(scores, key=lambda seed: (scores[seed], -seed))
+
+
+def all_pairs(rows: Sequence[ExperimentRow]) -> list[Pair]:
+    """Every two of the variants, corrected for their number; none where they were tested on different examples."""
+    predicted = {row.label: found for row in rows if (found := predictions(row))}
+    if len({each.examples for found in predicted.values() for each in found.values()}) > 1:
+        return []
+    rows = [row for row in rows if row.label in predicted]
+    shared = [(a, b) for a, b in combinations(rows, 2) if set(predicted[a.label]) & set(predicted[b.label])]
+    pairs = [tested(one, two) for one, two in shared]
+    adjusted = holm([pair.discordant.p for pair in pairs])
+    return [replace(pair, adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+def _matrix(rows: Sequence[ExperimentRow], pairs: Sequence[Pair]) -> Table:
+    cells = {(pair.first, pair.second): _cell(pair) for pair in pairs}
+    labels = [row.label for row in rows]
+    lines = [[one, *[cells.get((one, two), "") for two in labels[1:]]] for one in labels[:-1]]
+    return Table(["row − column", *labels[1:]], lines)
+
+
+def _cell(pair: Pair) -> str:
+    assert pair.adjusted is not None
+    return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SURE else ''}"
+
+
+def _details(pairs: Sequence[Pair]) -> Table:
+    right = ("only first right", "only second right")
+    header = ["first", "second", "difference (95%, bootstrap)", *right, "p (McNemar)", "p after Holm"]
+    rows = [
+        [
+            *(pair.first, pair.second),
+            f"{pair.difference:+.1%} ({pair.interval[0]:+.1%} to {pair.interval[1]:+.1%})",
+            *(str(pair.discordant.first), str(pair.discordant.second)),
+            *(f"{pair.discordant.p:.2g}", f"{pair.adjusted:.2g}"),
+        ]
+        for pair in pairs
+    ]
+    return Table(header, rows)
+
+
+def _plain_pair(pair: Pair) -> dict[str, Any]:
+    return {
+        "first": pair.first,
+        "second": pair.second,
+        "difference": pair.difference,
+        "interval": pair.interval,
+        "only_first_right": pair.discordant.first,
+        "only_second_right": pair.discordant.second,
+        "p": pair.discordant.p,
+        "p_holm": pair.adjusted,
+    }

@@ -1,0 +1,106 @@
+"""The contract of a job: what every kind of run can do, so that each is trained, resumed, compared, searched, scored
+and loaded through the same functions.
+
+A kind whose run is one training derives from `engine.TrainingJob` and writes `build`; one that consists of several
+runs writes `run` itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+from torch import nn
+
+from attnlab.data.batching import Examples
+from attnlab.runs import ROOT, RunFolder
+from attnlab.training.callbacks import Callback
+from attnlab.training.estimate import Estimate
+from attnlab.training.loop import Evaluate, Metric
+from attnlab.training.objectives import Objective
+from attnlab.training.snapshot import TrainState
+
+
+@dataclass
+class Parts:
+    """What a job hands to the training loop."""
+
+    model: nn.Module
+    objective: Objective
+    data: Examples
+    evaluate: Evaluate | None = None
+    metric: Metric | None = None
+    files: dict[str, str] = field(default_factory=dict)
+    """Texts to be stored in the run folder, by name."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """About the data, for the record."""
+    changes: list[str] = field(default_factory=list)
+    """What the lab does differently from what was asked."""
+    finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None
+    """Scores the trained model and returns the results."""
+    callbacks: list[Callback] = field(default_factory=list)
+    whole: nn.Module | None = None
+    """The model that `model` is a part of, where the rest takes no part in training."""
+
+    def sizes(self) -> dict[str, int]:
+        """Number of parameters in total, and of those that are trained."""
+        return {
+            "parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
+            "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad),
+        }
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Where a run is stored and whether it is a new one."""
+
+    path: Path | None = None
+    overwrite: bool = False
+    resume: bool = False
+    dry_run: bool = False
+    label: str | None = None
+    root: Path = ROOT
+    resume_command: str | None = None
+    """The command that resumes it, where the run is part of something larger."""
+    callbacks: tuple[Callback, ...] = ()
+    """Called after the lab's own."""
+
+
+class TrainedModel(Protocol):
+    """What a run trained: the model with its best weights, and, by kind, what it needs to read texts."""
+
+    @property
+    def run(self) -> Path: ...
+
+    @property
+    def model(self) -> nn.Module: ...
+
+
+class Job(Protocol):
+    """One run to be made, from its settings to a finished folder."""
+
+    kind: ClassVar[str]
+    prunable: ClassVar[bool]
+    """Whether its evaluations while training can end it early."""
+
+    def __init__(self, config: Any) -> None: ...
+
+    def run(self, options: RunOptions) -> Path | None:
+        """Train, or resume, into a run folder; returns it, or None after a dry run."""
+        ...
+
+    def estimate(self) -> Estimate | None:
+        """Time and memory of all steps; None where they are not known before the first run. Writes nothing."""
+        ...
+
+    @classmethod
+    def score_test(cls, run: Path) -> dict[str, float]:
+        """The test scores of a finished run."""
+        ...
+
+    @classmethod
+    def load(cls, run: Path) -> TrainedModel:
+        """The model that a run trained."""
+        ...

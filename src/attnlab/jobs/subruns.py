@@ -1,0 +1,63 @@
+"""One run of several that belong together: started, resumed, or skipped when it is finished."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from attnlab.base.interrupts import Interrupted
+from attnlab.config.sections import Section
+from attnlab.distributed.team import current
+from attnlab.jobs.job import RunOptions
+from attnlab.jobs.registry import KINDS, saved_config
+from attnlab.runs import RunFolder, is_run, read_status
+from attnlab.runs.checkpoints import Checkpoints
+from attnlab.training.callbacks import Callback
+
+
+def run_subrun(
+    kind: str,
+    config: Section,
+    path: Path,
+    label: str,
+    resume_command: str | None = None,
+    callbacks: tuple[Callback, ...] = (),
+) -> None:
+    """Train into `path` what is missing there; a run that was started keeps its configuration."""
+    state = current().from_first(lambda: _state(path))
+    if state == "finished":
+        return
+    started = state is not None
+    options = RunOptions(path, resume=started, label=label, resume_command=resume_command, callbacks=callbacks)
+    KINDS[kind].job()(saved_config(path) if started else config).run(options)
+
+
+def keep_only_weights(path: Path) -> None:
+    """Drop optimizer states of a finished run: it is never resumed, and many runs would fill the disk."""
+    for folder in path.rglob("checkpoints"):
+        Checkpoints(folder).keep_weights()
+
+
+def _state(path: Path) -> str | None:
+    if is_run(path):
+        return str(read_status(path)["state"])
+    if path.exists():
+        shutil.rmtree(path)  # killed before there was anything to resume
+    return None
+
+
+@contextmanager
+def ending_recorded(run: RunFolder) -> Iterator[None]:
+    """Record an interruption or failure in the status of the run that holds the others, and release its folder."""
+    try:
+        yield
+    except Interrupted as interruption:
+        run.set_status("interrupted", str(interruption))
+        raise
+    except BaseException as failure:
+        run.set_status("failed", str(failure) or type(failure).__name__)
+        raise
+    finally:
+        run.close()
