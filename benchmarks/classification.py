@@ -48,7 +48,7 @@ from attnlab.models.pretrained.source import model_folder
 from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.stats.intervals import Mean
 from attnlab.stats.scores import Scores
-from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.callbacks import Callback, RunLength, StepReport
 from attnlab.training.objectives import Classification
 from attnlab.training.snapshot import TrainState
 
@@ -69,7 +69,7 @@ class Watch(Callback):
     def __init__(self, now: Callable[[], float]) -> None:
         self.now, self.accuracy = now, float("nan")
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, outlook: RunLength) -> None:
         self.start = self.now()
 
     def on_step(self, state: TrainState, report: StepReport) -> None:

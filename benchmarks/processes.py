@@ -17,9 +17,9 @@ import torch.distributed as dist
 
 from attnlab.base import console
 from attnlab.data.batching import Batch
-from attnlab.distributed.rank import find_place
+from attnlab.distributed.rank import find_rank
 from attnlab.distributed.team import Processes, joined
-from attnlab.launch.processes import run_several
+from attnlab.launch.processes import run_processes
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.objectives import NextToken
 from attnlab.training.scaling import FP32, bytes_sent
@@ -67,8 +67,8 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=8)
     given = parser.parse_args()
-    if find_place() is None:
-        sys.exit(run_several(2, [sys.executable, *sys.argv], None))
+    if find_rank() is None:
+        sys.exit(run_processes(2, [sys.executable, *sys.argv], None))
     with joined("cpu") as team:
         measure(team, given.width, given.rounds)
 

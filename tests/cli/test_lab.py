@@ -1,4 +1,4 @@
-"""What holds for the whole command line: help on every option, versions, quiet, completion, no colours in pipes."""
+"""The whole command line: help on every option, versions, quiet, completion, no colours in pipes."""
 
 import json
 import subprocess
@@ -59,7 +59,7 @@ def test_shell_completion_is_offered(attnlab: Run) -> None:
     assert done.returncode == 0 and "attnlab" in done.stdout
 
 
-def test_doctor_tells_what_the_machine_can_do(attnlab: Run) -> None:
+def test_doctor_shows_what_the_machine_can_do(attnlab: Run) -> None:
     found = json.loads(attnlab("doctor", "--json").stdout)
     assert found["cores"] >= 1 and found["disk_free_gib"] > 0 and set(found["precisions"]) == {"fp32", "bf16", "fp16"}
     assert found["precisions"]["fp32"] > 0 and found["auto"]["precision"] in found["precisions"]

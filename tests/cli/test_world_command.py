@@ -13,7 +13,7 @@ def attnlab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
-def test_it_writes_a_world_and_says_what_is_in_it(tmp_path: Path) -> None:
+def test_it_writes_a_world_and_prints_what_is_in_it(tmp_path: Path) -> None:
     done = attnlab("world", "--people", "300", "--places", "12", "--out", str(tmp_path / "w"))
     assert done.returncode == 0, done.stderr
     assert "300 people" in done.stdout

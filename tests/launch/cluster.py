@@ -1,4 +1,4 @@
-"""What the tests on a real Slurm have in common: a small run, and what can be seen of it from outside."""
+"""Shared by the tests on a real Slurm: a small run, and how to look at it from outside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRETRAIN = """
     --device cpu --precision fp32 --threads 1
 """.split()  # noqa: SIM905
 
-# Slow as long as a file lies beside it: time enough to be stopped, without a model that takes time.
+# Slow while a file exists beside it: time to be stopped, without a large model.
 SLOW = """
 import time
 from pathlib import Path
@@ -40,7 +40,7 @@ class Slow(torch.nn.Module):
 
 
 def until(true: Callable[[], object], what: str, seconds: float = 300) -> None:
-    """Wait for something that a cluster will do by and by."""
+    """Wait until a cluster has done something."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, f"waited {seconds} s: {what}"
@@ -56,7 +56,7 @@ def weights(run: Path) -> bytes:
 
 
 def ends_after_a_warning(follower: subprocess.Popen[str], run: Path, job: str, slurm: dict[str, str]) -> None:
-    """Warned as before a time limit a slow run saves; put back in the queue, and slow no longer, it ends well."""
+    """Warned as before a time limit, a slow run saves; requeued, and no longer slow, it finishes."""
     subprocess.run(["scancel", "--signal=USR2", job], env=slurm, check=True)
     until(lambda: read_status(run)["state"] == "interrupted", "warned, it saves")
     run.with_name("slowly").unlink()
@@ -66,7 +66,7 @@ def ends_after_a_warning(follower: subprocess.Popen[str], run: Path, job: str, s
 
 
 def jobs(lab: Lab, run: Path) -> list[dict[str, Any]]:
-    """What `attnlab jobs` says of a run."""
+    """The lines of `attnlab jobs` about a run."""
     found = lab("jobs", "--json")
     assert found.returncode == 0, found.stderr
     return [job for job in json.loads(found.stdout) if Path(job["run"]).name == run.name]

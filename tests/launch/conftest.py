@@ -1,4 +1,4 @@
-"""A real Slurm on loopback for the tests of a file, in a folder of its own; stopped whatever happens."""
+"""A real Slurm on loopback for the tests, in a temporary folder; always stopped at the end."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def lab(
 
 @pytest.fixture
 def child(slurm: dict[str, str], tmp_path: Path) -> Child:
-    """The same as a process of its own."""
+    """The same as a child process."""
 
     def start(*words: object) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "attnlab", *map(str, words)]

@@ -1,4 +1,4 @@
-"""What is asked of a cluster, and what is refused before anything is handed over; no Slurm is needed here."""
+"""Submissions to a cluster, and mistakes that are found before one; no Slurm is needed here."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from attnlab.base.errors import UserError
 from attnlab.base.interrupts import listening
 from attnlab.cli import main
 from attnlab.launch import submit
-from attnlab.launch.config import LaunchConfig, asked, minutes
-from attnlab.launch.queue import Queued
-from attnlab.launch.records import Submission, find, folders, note, submissions_of
+from attnlab.launch.config import LaunchConfig, launch_settings, minutes
+from attnlab.launch.queue import QueuedJob
+from attnlab.launch.records import Submission, find_jobs, record_submission, submissions_of, submitted_folders
 from attnlab.launch.slurm import _parameters
-from attnlab.launch.status import state
+from attnlab.launch.status import job_state
 from attnlab.runs import RunFolder, read_record
 
 Lab = Callable[..., tuple[int, str, str]]
@@ -57,15 +57,15 @@ def test_flags_override_the_profile_and_the_profile_the_defaults(
     usual.parent.mkdir(parents=True)
     usual.write_text("partition: gpu\ntime: 2:30:00\ngpus: 1\nsbatch:\n  - --exclusive\n  - --mail-type=END,FAIL\n")
     other.write_text("partition: other\n")
-    assert asked(LaunchConfig, {}) is None
-    found = asked(LaunchConfig, {LAUNCH: "slurm", ("slurm", "gpus"): "4", ("slurm", "memory"): "1.5"}).slurm
+    assert launch_settings(LaunchConfig, {}) is None
+    found = launch_settings(LaunchConfig, {LAUNCH: "slurm", ("slurm", "gpus"): "4", ("slurm", "memory"): "1.5"}).slurm
     assert (found.partition, found.minutes, found.gpus) == ("gpu", 150, 4)
     told = _parameters(found, "pretrain", 1, None)
     assert told["additional_parameters"] == {"requeue": True, "exclusive": True, "mail-type": "END,FAIL"}
     assert (told["mem"], told["gpus_per_node"], told["time"]) == ("1536M", 4, 150)
     monkeypatch.setenv("ATTNLAB_SLURM", str(other))
-    assert asked(LaunchConfig, {LAUNCH: "slurm"}).slurm.partition == "other"
-    assert asked(LaunchConfig, {LAUNCH: "slurm", ("how", "profile"): str(usual)}).slurm.partition == "gpu"
+    assert launch_settings(LaunchConfig, {LAUNCH: "slurm"}).slurm.partition == "other"
+    assert launch_settings(LaunchConfig, {LAUNCH: "slurm", ("how", "profile"): str(usual)}).slurm.partition == "gpu"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_flags_override_the_profile_and_the_profile_the_defaults(
         ("qos: a\ntime: soon", "line 2: slurm.time: expected a time such as 90 (minutes)"),
         ("gpus: many", "line 1: slurm.gpus must be a whole number, got 'many'."),
         ("nodes: 0", "line 1: slurm.nodes must be greater than or equal to 1, got 0."),
-        ("sbatch: [exclusive]", "line 1: slurm.sbatch: 'exclusive' is no option of sbatch"),
+        ("sbatch: [exclusive]", "line 1: slurm.sbatch: 'exclusive' is not an option of sbatch"),
         ("- gpu", "line 1:"),
     ],
 )
@@ -83,7 +83,7 @@ def test_a_mistake_in_a_profile_is_one_sentence_with_its_line(tmp_path: Path, te
     profile = tmp_path / "profile.yaml"
     profile.write_text(text)
     with pytest.raises(UserError) as mistake:
-        asked(LaunchConfig, {LAUNCH: "slurm", ("how", "profile"): str(profile)})
+        launch_settings(LaunchConfig, {LAUNCH: "slurm", ("how", "profile"): str(profile)})
     assert str(mistake.value).startswith(f"{profile}, {sentence}")
 
 
@@ -103,8 +103,8 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
 
 @pytest.fixture
-def handed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The tasks that would have gone to Slurm."""
+def submitted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The tasks that would have been submitted to Slurm."""
     tasks: list[Any] = []
 
     def take(given: list[Any], *rest: Any, **more: Any) -> list[str]:
@@ -113,26 +113,26 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         return [f"{first}_{n}" for n in range(len(given))] if len(given) > 1 else [str(first)]
 
     monkeypatch.setattr(submit, "submit", take)
-    monkeypatch.setattr(submit, "must_be_there", lambda: None)
+    monkeypatch.setattr(submit, "require_slurm", lambda: None)
     return tasks
 
 
 @pytest.mark.parametrize("kind", ["knowledge", "pretrain", "finetune", "language", "classify"])
-def test_every_training_command_is_handed_over_as_it_was_typed(lab: Lab, handed: list[Any], kind: str) -> None:
+def test_every_training_command_is_submitted_as_it_was_typed(lab: Lab, submitted: list[Any], kind: str) -> None:
     (Path("text.txt")).write_text("a text\n")
     (Path("recipe.yaml")).write_text("machine: {threads: 1}\n")
     words = ["--batch-size=4", "--no-by-length"] if kind != "knowledge" else ["--control", "--people=7"]
     words += ["--corpus=text.txt"] if kind == "language" else []
     code, out, err = lab("-q", kind, "-c", "recipe.yaml", *words, "--launch", "slurm", "--partition=gpu", "--cpus", 2)
     assert code == 0, err
-    [task] = handed
+    [task] = submitted
     folder = task.exits.parent.relative_to(Path.cwd())
     assert out == f"job: 7\nrun: {folder}\n" and str(folder).startswith("runs/") and str(folder).endswith(kind)
     assert task.begin[:5] == [sys.executable, "-m", "attnlab", "--quiet", kind]
     assert sorted(task.begin[5:]) == sorted(["--config=recipe.yaml", *words, f"--run={folder}"])
     assert task.again == [sys.executable, "-m", "attnlab", "resume", str(folder)]
     assert (task.cwd, task.folder) == (Path.cwd(), Path.cwd() / folder)
-    assert submissions_of(folder)[0].jobs == ["7"] and list(folders(Path("runs"))) == [folder]
+    assert submissions_of(folder)[0].jobs == ["7"] and list(submitted_folders(Path("runs"))) == [folder]
 
 
 @pytest.mark.parametrize(
@@ -149,33 +149,33 @@ def test_every_training_command_is_handed_over_as_it_was_typed(lab: Lab, handed:
     ],
 )
 def test_processes_are_counted_on_each_node_and_the_command_has_them_all(
-    lab: Lab, handed: list[Any], words: list[str], on_each: int | None, said: list[str]
+    lab: Lab, submitted: list[Any], words: list[str], on_each: int | None, said: list[str]
 ) -> None:
     code, _, err = lab("pretrain", *words, "--run=out", "--launch", "slurm")
     assert code == 0, err
-    [task] = handed
+    [task] = submitted
     assert task.on_each == on_each
     assert task.begin[3:] == ["pretrain", *said, "--run=out"]
 
 
-def test_several_nodes_have_a_task_each_and_the_first_may_finish_last() -> None:
-    found = asked(LaunchConfig, {LAUNCH: "slurm", ("slurm", "nodes"): "2", ("slurm", "cpus"): "4"}).slurm
+def test_several_nodes_have_one_task_each_and_the_first_may_finish_last() -> None:
+    found = launch_settings(LaunchConfig, {LAUNCH: "slurm", ("slurm", "nodes"): "2", ("slurm", "cpus"): "4"}).slurm
     told = _parameters(found, "pretrain", 1, None)
     assert (told["nodes"], told["ntasks_per_node"], told["cpus_per_task"]) == (2, 1, 4)
     assert told["srun_args"] == ["--cpus-per-task", "4", "--kill-on-bad-exit=0", "--wait=0"]
 
 
-def test_a_demo_goes_on_with_whatever_is_there(lab: Lab, handed: list[Any]) -> None:
+def test_a_demo_resumes_what_exists(lab: Lab, submitted: list[Any]) -> None:
     assert lab("demo", "--out", "shown", "--launch", "slurm")[0] == 0
-    [task] = handed
+    [task] = submitted
     assert task.begin[3:] == task.again[3:] == ["demo", "--out=shown", "--resume"]
 
 
-def test_a_comparison_is_one_command_a_cell_and_one_that_gathers(lab: Lab, handed: list[Any]) -> None:
+def test_a_comparison_is_one_command_per_cell_and_one_that_gathers(lab: Lab, submitted: list[Any]) -> None:
     Path("text.txt").write_text("the cat sat\n" * 200)
     words = ["--corpus=text.txt", "--attention=vanilla,linear", "--seeds=2", "--layers=1", "--heads=2", "--width=16"]
     assert lab("compare", *words, "--context=16", "--run=out", "--launch=slurm", "--at-once=2")[0] == 0
-    assert [task.begin[3:] for task in handed] == [
+    assert [task.begin[3:] for task in submitted] == [
         *[["compare", "--run=out", f"--cell={n}"] for n in range(4)],
         ["compare", "--run=out", "--gather"],
     ]
@@ -184,9 +184,9 @@ def test_a_comparison_is_one_command_a_cell_and_one_that_gathers(lab: Lab, hande
     assert submission.gather == "11" and json.loads(Path("out/status.json").read_text())["state"] == "queued"
 
 
-def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, handed: list[Any]) -> None:
+def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, submitted: list[Any]) -> None:
     assert lab("sweep", "--vary", "lr=0.1,0.2", "--run=out", "--launch=slurm", "--at-once=2")[0] == 0
-    assert [task.begin[3:] for task in handed] == [["sweep", "--run=out", "--worker"]] * 3
+    assert [task.begin[3:] for task in submitted] == [["sweep", "--run=out", "--worker"]] * 3
     assert json.loads(Path("out/status.json").read_text())["state"] == "queued" and read_record(Path("out"))["study"]
     code, _, err = lab("sweep", "--vary", "lr=0.1,0.2", "--launch=slurm")
     assert code == 2 and "--at-once" in err and not list(Path("runs").glob("*-sweep"))
@@ -211,34 +211,31 @@ def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, handed: l
         (["compare", "--cell", "1"], "--cell needs --run"),
         (["pretrain", "--nodes", "2"], "--nodes is for a cluster: add --launch slurm."),
         (["pretrain", "--launch", "slurm", "--nodes", "2", "--dry-run"], "--dry-run and --launch slurm do not go"),
-        (["demo", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of the demo is made in one process"),
-        (
-            ["compare", "--launch", "slurm", "--nodes", "2"],
-            "--nodes 2: each run of a comparison is made in one process",
-        ),
-        (["sweep", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of a sweep is made in one process"),
+        (["demo", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of the demo uses one process"),
+        (["compare", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of a comparison uses one process"),
+        (["sweep", "--launch", "slurm", "--nodes", "2"], "--nodes 2: each run of a sweep uses one process"),
         (
             ["classify", "--launch", "slurm", "--nodes", "2", "--gpus", "2", "--processes", "4"],
-            "--processes 4 and --gpus 2: each process of a node needs a GPU of its own.",
+            "--processes 4 and --gpus 2: each process of a node needs its own GPU.",
         ),
-        (["jobs", "log", "12"], "12 is neither a job of runs/jobs.txt nor a run that was handed to a cluster."),
+        (["jobs", "log", "12"], "12 is neither a job of runs/jobs.txt nor a run that was submitted to a cluster."),
     ],
 )
-def test_mistakes_are_found_before_anything_is_handed_over(
-    lab: Lab, handed: list[Any], words: list[str], sentence: str
+def test_mistakes_are_found_before_anything_is_submitted(
+    lab: Lab, submitted: list[Any], words: list[str], sentence: str
 ) -> None:
     Path("taken").mkdir()
     Path("taken/file").touch()
     code, out, err = lab(*words)
     assert code == 2 and out == "" and err.startswith(f"error: {sentence}"), err
-    assert len(err.splitlines()) == 1 and not handed and not Path("runs").exists()
+    assert len(err.splitlines()) == 1 and not submitted and not Path("runs").exists()
 
 
 @pytest.mark.parametrize(
     ("words", "missing"),
     [(["cluster"], "sinfo"), (["pretrain", "--launch", "slurm"], "sbatch"), (["demo", "--launch", "slurm"], "sbatch")],
 )
-def test_without_slurm_that_is_said(
+def test_without_slurm_the_message_names_the_missing_command(
     lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: list[str], missing: str
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -252,7 +249,7 @@ def test_jobs_can_be_listed_where_there_is_no_slurm(lab: Lab, monkeypatch: pytes
     assert lab("jobs")[1].startswith("no jobs in runs")
     run = tmp_path / "elsewhere" / "run"
     (run / "slurm").mkdir(parents=True)
-    note(run, Submission("attnlab pretrain", "2026-01-01T00:00:00", ["7"], ["."]), Path("runs"))
+    record_submission(run, Submission("attnlab pretrain", "2026-01-01T00:00:00", ["7"], ["."]), Path("runs"))
     assert json.loads(lab("jobs", "--json")[1])[0]["state"] == "gone"
     (run / "slurm" / "7_exit").write_text("0\n")
     assert json.loads(lab("jobs", "--json")[1])[0]["state"] == "finished"
@@ -264,29 +261,29 @@ def test_a_job_is_found_by_its_number_and_by_its_run(tmp_path: Path, monkeypatch
     for run, jobs in ((inside, ["3"]), (outside, ["4_0", "4_1"])):
         (run / "slurm").mkdir(parents=True)
         runs, last = (["."], None) if len(jobs) == 1 else (["cells/a", "cells/b"], "5")
-        note(run, Submission("attnlab", "now", jobs, runs, last), root)
-    note(inside, Submission("attnlab", "later", ["6"], ["."]), root)
+        record_submission(run, Submission("attnlab", "now", jobs, runs, last), root)
+    record_submission(inside, Submission("attnlab", "later", ["6"], ["."]), root)
     assert (root / "jobs.txt").read_text() == f"one\n{outside}\n"
-    assert find("3", root) == (inside, ["3"]) and find("runs/one", root) == (inside, ["6"])
-    assert find("4", root) == (outside, ["4_0", "4_1"]) and find("4_1", root) == (outside, ["4_1"])
-    assert find(str(outside), root) == (outside, ["4_0", "4_1", "5"])
-    assert find("two/cells/b", root) == (outside, ["4_1"])
+    assert find_jobs("3", root) == (inside, ["3"]) and find_jobs("runs/one", root) == (inside, ["6"])
+    assert find_jobs("4", root) == (outside, ["4_0", "4_1"]) and find_jobs("4_1", root) == (outside, ["4_1"])
+    assert find_jobs(str(outside), root) == (outside, ["4_0", "4_1", "5"])
+    assert find_jobs("two/cells/b", root) == (outside, ["4_1"])
 
 
-def test_slurm_is_believed_while_it_knows_a_job_then_the_job_then_the_run(tmp_path: Path) -> None:
-    def queued(state: str) -> Queued:
-        return Queued("7", state, "None", "low", "0:01", "")
+def test_a_state_is_read_from_slurm_then_from_the_job_then_from_the_run(tmp_path: Path) -> None:
+    def queued(state: str) -> QueuedJob:
+        return QueuedJob("7", state, "None", "low", "0:01", "")
 
-    assert state(queued("PENDING"), None, tmp_path) == "queued"
-    assert state(queued("CANCELLED"), None, tmp_path) == "cancelled"
-    assert state(queued("FAILED"), 2, tmp_path) == "failed" and state(None, 143, tmp_path) == "interrupted"
+    assert job_state(queued("PENDING"), None, tmp_path) == "queued"
+    assert job_state(queued("CANCELLED"), None, tmp_path) == "cancelled"
+    assert job_state(queued("FAILED"), 2, tmp_path) == "failed" and job_state(None, 143, tmp_path) == "interrupted"
     run = RunFolder.create(tmp_path / "run", "pretrain", {}, 0)
-    assert state(None, None, run.path) == "gone"  # it says running, but no queue has it
+    assert job_state(None, None, run.path) == "gone"  # its status is running, but it is in no queue
     run.set_status("finished")
-    assert state(None, None, run.path) == "finished"
+    assert job_state(None, None, run.path) == "finished"
 
 
-def test_a_run_begins_in_the_folder_its_job_was_handed_in_from(tmp_path: Path) -> None:
+def test_a_run_begins_in_the_folder_of_its_submission(tmp_path: Path) -> None:
     place = tmp_path / "run" / "slurm"
     place.mkdir(parents=True)
     (place / "job.json").write_text("{}")
@@ -296,8 +293,8 @@ def test_a_run_begins_in_the_folder_its_job_was_handed_in_from(tmp_path: Path) -
     assert place.is_dir()
 
 
-def test_many_who_change_a_record_lose_nothing(tmp_path: Path) -> None:
-    """Cells of one comparison note their failures in one file."""
+def test_concurrent_changes_of_a_record_lose_nothing(tmp_path: Path) -> None:
+    """Cells of one comparison record their failures in one file."""
     RunFolder.create(tmp_path / "run", "compare", {}, 0).close()
 
     def add() -> None:
@@ -314,7 +311,7 @@ def test_many_who_change_a_record_lose_nothing(tmp_path: Path) -> None:
     assert read_record(tmp_path / "run")["count"] == 40
 
 
-def test_a_cluster_may_say_sigterm_more_than_once() -> None:
+def test_a_cluster_may_send_sigterm_more_than_once() -> None:
     with listening() as stop:
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGTERM)
@@ -323,7 +320,7 @@ def test_a_cluster_may_say_sigterm_more_than_once() -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-def test_the_loopback_script_says_how_it_is_used() -> None:
+def test_the_loopback_script_prints_its_usage() -> None:
     script = Path(__file__).parents[2] / "tools" / "slurm_loopback.sh"
     done = subprocess.run([script, "begin"], capture_output=True, text=True)
     assert done.returncode == 2 and "start FOLDER" in done.stderr

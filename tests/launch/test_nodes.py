@@ -1,4 +1,4 @@
-"""A run on several nodes of a real Slurm: losses of one process, deaths that are told, restarts that change nothing."""
+"""A run on several nodes of a real Slurm: the losses of one process, a reported death, harmless restarts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NODES = ["--launch", "slurm", "--partition", "wide", "--nodes", "2", "--cpus", "
 
 
 def processes_of(run: Path) -> dict[int, psutil.Process]:
-    """Those that make a run, by their rank."""
+    """The processes of a run, by their rank."""
     found = {}
     for process in psutil.process_iter():
         try:
@@ -44,7 +44,7 @@ def test_two_nodes_have_the_losses_and_weights_of_one_process(lab: Lab, tmp_path
     for name, tensor in tensors[0].items():
         torch.testing.assert_close(tensors[1][name], tensor, rtol=1e-3, atol=2e-5)
 
-    # The first of them wrote and spoke, alone.
+    # Only the first of them wrote and printed.
     [job] = submissions_of(two)[0].jobs
     first = log_of(two, job)
     assert "step 6/6" in done.stdout and "step 6/6" in first.read_text()
@@ -54,10 +54,10 @@ def test_two_nodes_have_the_losses_and_weights_of_one_process(lab: Lab, tmp_path
     assert jobs(lab, two)[0]["state"] == "finished"
 
 
-def test_a_death_is_told_and_a_warning_changes_nothing(
+def test_a_death_is_reported_and_a_warning_changes_nothing(
     slurm: dict[str, str], lab: Lab, child: Child, tmp_path: Path
 ) -> None:
-    """Uninterrupted in two processes of one machine; killed, gone on with and put back in the queue on two nodes."""
+    """Uninterrupted in two processes of one machine; killed, resumed and requeued on two nodes."""
     run, whole, slowly = tmp_path / "run", tmp_path / "whole", tmp_path / "slowly"
     (tmp_path / "slow.py").write_text(SLOW)
     words = [*PRETRAIN, "--steps", "60", "--save-every", "2", "--attention", str(tmp_path / "slow.py")]
@@ -80,11 +80,11 @@ def test_a_death_is_told_and_a_warning_changes_nothing(
     until(lambda: not processes_of(run), "no process is left", 30)
 
     uneven = lab("resume", run, *NODES, "--nodes", 3)
-    assert uneven.returncode == 2 and "as many processes as it began with, 2" in uneven.stderr
+    assert uneven.returncode == 2 and "the number of processes it started with, 2" in uneven.stderr
     follower = child("resume", run, *NODES, "--wait")
     try:
         before = steps(run)
-        until(lambda: steps(run) >= before + 2, "it goes on")
+        until(lambda: steps(run) >= before + 2, "it continues")
         [job] = submissions_of(run)[1].jobs
         ends_after_a_warning(follower, run, job, slurm)
     finally:

@@ -1,4 +1,4 @@
-"""On a real Slurm: runs are handed over, followed, cancelled, pre-empted and taken up again; comparisons are arrays."""
+"""On a real Slurm: runs are submitted, followed, cancelled, pre-empted and resumed; comparisons are arrays."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_job_is_followed_and_ends_with_the_exit_code_of_its_run(lab: Lab, tmp_
     assert (shown["job"], shown["state"], shown["step"], shown["steps"]) == (job, "finished", 3, 3)
     assert lab("jobs", "log", job).stdout == lab("jobs", "log", run).stdout != ""
 
-    # What only the job can find out: told in its log, and by the exit code.
+    # What only the job can find out is in its log and in the exit code.
     failed = lab(*PRETRAIN, "--steps", 3, "--corpus", empty, "--run", tmp_path / "no", "--launch", "slurm", "--wait")
     assert failed.returncode == 2 and f"error: {empty}" in failed.stdout, failed.stdout
     assert jobs(lab, tmp_path / "no")[0]["state"] == "failed"
@@ -93,7 +93,7 @@ def test_preempted_and_out_of_time_it_ends_with_the_weights_of_an_uninterrupted_
         [job] = submissions_of(run)[0].jobs
         urgent = ["sbatch", "--partition=high", "--cpus-per-task=2", "--output=/dev/null", "--wrap", "sleep 1"]
         subprocess.run(urgent, env=slurm, check=True, capture_output=True, cwd=tmp_path)
-        until(lambda: len(read_record(run).get("resumed", [])) == 1, "pre-empted, it is taken up again")
+        until(lambda: len(read_record(run).get("resumed", [])) == 1, "pre-empted, it is resumed")
         before = steps(run)
         until(lambda: steps(run) >= before + 2, "it trains again")
         ends_after_a_warning(follower, run, job, slurm)
@@ -114,19 +114,19 @@ def test_cancelled_a_running_job_saves_and_a_waiting_one_never_begins(lab: Lab, 
     until(lambda: steps(running) >= 2, "the first trains")
     assert [job["state"] for run in (running, waiting) for job in jobs(lab, run)] == ["running", "queued"]
     again = lab(*words, "--run", waiting)
-    assert again.returncode == 2 and "is still at it" in again.stderr
+    assert again.returncode == 2 and "is still active" in again.stderr
 
     number = submissions_of(waiting)[0].jobs[0]
     assert lab("jobs", "cancel", number).stdout.strip() == f"cancelled: {number}"
     assert lab("jobs", "cancel", running).returncode == 0
     until(lambda: read_status(running)["state"] == "interrupted", "it saves")
-    until(lambda: jobs(lab, running)[0]["state"] == "cancelled", "it ends, and is not put back in the queue")
+    until(lambda: jobs(lab, running)[0]["state"] == "cancelled", "it ends, and is not requeued")
     assert list((running / "checkpoints").glob("step-*"))
     assert not is_run(waiting)
     assert "have ended already" in lab("jobs", "cancel", running).stdout
 
 
-def test_a_comparison_is_an_array_that_reports_after_its_submitter_is_gone(
+def test_a_comparison_is_an_array_that_reports_after_its_submitter_ended(
     lab: Lab, child: Child, tmp_path: Path
 ) -> None:
     run, broken, corpus = tmp_path / "compared", tmp_path / "broken.py", tmp_path / "text.txt"
@@ -199,7 +199,7 @@ def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path:
     assert (config["batch"]["size"], config["training"]["epochs"], config["optimizer"]["lr"]) == (64, 10, 0.02)
     assert config["model"]["name"] == asked["MODEL"] and config["watch"]["overfit"] == 10
 
-    code, said = sbatch(tmp_path / "course", EXPERIMENT="overfitt")  # wrong: the job fails, and says why
+    code, said = sbatch(tmp_path / "course", EXPERIMENT="overfitt")  # wrong: the job fails with the reason
     assert code == 2 and "did you mean 'overfit'?" in said and "Traceback" not in said
     shutil.copy(ASSIGNMENT / "launchpad.sh", tmp_path)
     code, said = sbatch(tmp_path)

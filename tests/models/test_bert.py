@@ -19,7 +19,7 @@ from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
 from attnlab.models.bert.model import BertModel
 from attnlab.models.pretrained.source import model_folder
-from attnlab.training.callbacks import JointProgress, Outlook, StepReport
+from attnlab.training.callbacks import JointProgress, RunLength, StepReport
 from attnlab.training.objectives import Classification, Joint, MaskedWords
 from attnlab.training.snapshot import TrainState
 
@@ -238,14 +238,14 @@ def test_joint_training_lowers_both_losses() -> None:
 def test_the_weight_follows_its_schedule_in_a_resumed_run(schedule: str, weights: list[float]) -> None:
     joint = Joint(Classification(), MaskedWords(), weight=2.0, schedule=schedule)
     teller, state, found = JointProgress(joint), TrainState(), []
-    teller.on_start(state, Outlook(3, 3))
+    teller.on_start(state, RunLength(3, 3))
     for step in range(3):
         found.append(joint.side_weight)
         state.step = step + 1
         teller.on_step(state, StepReport(0.0, 0.0, 1, 1, 1))
     assert found == weights
     resumed = Joint(Classification(), MaskedWords(), weight=2.0, schedule=schedule)
-    JointProgress(resumed).on_start(TrainState(step=1), Outlook(3, 3))
+    JointProgress(resumed).on_start(TrainState(step=1), RunLength(3, 3))
     assert resumed.side_weight == weights[1]
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.distributed.exits import PEER_LOST, Ending, cause, stopped_by
-from attnlab.distributed.rank import Place
-from attnlab.launch.rendezvous import Machines
+from attnlab.distributed.exits import PEER_LOST, ProcessExit, cause, stopped_by
+from attnlab.distributed.rank import Rank
+from attnlab.launch.rendezvous import LauncherGroup
 
 
 def free_port() -> int:
@@ -25,59 +25,61 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def meeting(count: int) -> list[Machines]:
+def meeting(count: int) -> list[LauncherGroup]:
     port = free_port()
-    return [Machines(Place(index, count, 0, 1, "127.0.0.1", port)) for index in range(count)]
+    return [LauncherGroup(Rank(index, count, 0, 1, "127.0.0.1", port)) for index in range(count)]
 
 
 def test_all_run_what_the_first_says_and_it_hears_how_they_ended() -> None:
     first, second = meeting(2)
     assert first.from_first(["attnlab", "resume", "run"]) == second.from_first(["attnlab", "pretrain"])
-    assert [second.place(local, 3).rank for local in range(3)] == [3, 4, 5]
-    assert second.place(2, 3) == Place(5, 6, 2, 3, "127.0.0.1", first.store.port)
+    assert [second.rank_of(local, 3).rank for local in range(3)] == [3, 4, 5]
+    assert second.rank_of(2, 3) == Rank(5, 6, 2, 3, "127.0.0.1", first.store.port)
     assert not first.failed()
-    second.tell_of_failure()
+    second.report_failure()
     assert first.failed() and second.failed()
-    dead = Ending(1, 2, -signal.SIGKILL, host="n2")
+    dead = ProcessExit(1, 2, -signal.SIGKILL, host="n2")
     second.gather([dead])
-    endings = first.gather([Ending(0, 2, PEER_LOST, host="n1")])
+    endings = first.gather([ProcessExit(0, 2, PEER_LOST, host="n1")])
     assert cause(endings) == dead
 
 
 def test_a_machine_that_says_nothing_is_told_of() -> None:
     first, _ = meeting(2)
-    assert cause(first.gather([Ending(0, 2, 0)], 0.1)) is None  # it was not needed any more
-    found = cause(first.gather([Ending(0, 2, PEER_LOST)], 0.1))
-    assert found is not None and found.sentence().startswith("process 1 of 2 (counted from 0) is gone")
+    assert cause(first.gather([ProcessExit(0, 2, 0)], 0.1)) is None  # it was not needed any more
+    found = cause(first.gather([ProcessExit(0, 2, PEER_LOST)], 0.1))
+    assert found is not None and found.sentence().startswith(
+        "process 1 of 2 (counted from 0) was lost with its machine"
+    )
 
 
 def test_where_nothing_is_left_to_do_all_end() -> None:
     first, second = meeting(2)
     assert first.from_first([]) == second.from_first(["attnlab", "pretrain"]) == []
-    second.say_there_is_nothing_to_do()
-    first.say_there_is_nothing_to_do()
+    second.finish_without_command()
+    first.finish_without_command()
 
 
 def test_the_others_outlive_the_first_launcher() -> None:
     first, second = meeting(2)
     del first
-    second.tell_of_failure()
+    second.report_failure()
     assert not second.failed()
-    second.gather([Ending(1, 2, 0)])
+    second.gather([ProcessExit(1, 2, 0)])
 
 
 def test_asked_to_stop_it_has_not_failed_though_some_were_not_listening_yet() -> None:
     """A warning reaches the first machine only; processes elsewhere that wait for it are killed."""
-    endings = [Ending(0, 2, -signal.SIGTERM), Ending(1, 2, -signal.SIGKILL, killed=True)]
+    endings = [ProcessExit(0, 2, -signal.SIGTERM), ProcessExit(1, 2, -signal.SIGKILL, killed=True)]
     assert stopped_by(signal.SIGTERM, endings)
-    assert not stopped_by(signal.SIGTERM, [*endings, Ending(2, 3, -signal.SIGKILL)])
-    assert not stopped_by(signal.SIGTERM, [Ending(0, 2, 0), Ending(1, 2, 0)])
+    assert not stopped_by(signal.SIGTERM, [*endings, ProcessExit(2, 3, -signal.SIGKILL)])
+    assert not stopped_by(signal.SIGTERM, [ProcessExit(0, 2, 0), ProcessExit(1, 2, 0)])
 
 
 def test_a_machine_that_cannot_be_met_is_one_sentence() -> None:
     [first] = meeting(1)
-    with pytest.raises(UserError, match="cannot meet the other machines"):
-        Machines(Place(0, 2, 0, 1, "127.0.0.1", first.store.port))
+    with pytest.raises(UserError, match="cannot connect to the other machines"):
+        LauncherGroup(Rank(0, 2, 0, 1, "127.0.0.1", first.store.port))
 
 
 MEMBER = """

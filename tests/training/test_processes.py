@@ -17,8 +17,8 @@ from tests.tiny_models import tiny_model
 from tests.training.processes_worker import run_all, write_data
 
 from attnlab.base.errors import UserError
-from attnlab.distributed.rank import Place, find_place
-from attnlab.launch.processes import run_several
+from attnlab.distributed.rank import Rank, find_rank
+from attnlab.launch.processes import run_processes
 from attnlab.runs import read_metrics, read_record, read_status
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, cli_environment: dict[str, 
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PYTHONPATH", cli_environment["PYTHONPATH"])
         worker = Path(__file__).parent / "processes_worker.py"
-        assert run_several(2, [sys.executable, str(worker), str(root), str(root / "two")], None) == 0
+        assert run_processes(2, [sys.executable, str(worker), str(root), str(root / "two")], None) == 0
     return root
 
 
@@ -185,7 +185,7 @@ if os.environ["RANK"] == "2":
 time.sleep(60)
 pathlib.Path(__file__).with_name("waited for").touch()
 """
-    assert run_several(3, script(tmp_path, text), None) == 1
+    assert run_processes(3, script(tmp_path, text), None) == 1
     assert not (tmp_path / "waited for").exists()
     said = capsys.readouterr().err
     assert "process 2 of 3 (counted from 0) ended with exit code 1: the third has no more memory" in said
@@ -195,11 +195,11 @@ def test_what_the_first_process_says_itself_is_not_said_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = "import os, sys; sys.exit(2 if os.environ['RANK'] == '0' else 71)"
-    assert run_several(2, script(tmp_path, text), None) == 2
+    assert run_processes(2, script(tmp_path, text), None) == 2
     assert capsys.readouterr().err == ""
 
 
-def test_places_are_read_from_torchrun_and_from_srun() -> None:
+def test_ranks_are_read_from_torchrun_and_from_srun() -> None:
     torchrun = {
         "RANK": "3",
         "WORLD_SIZE": "4",
@@ -208,7 +208,7 @@ def test_places_are_read_from_torchrun_and_from_srun() -> None:
         "MASTER_ADDR": "n1",
         "MASTER_PORT": "1234",
     }
-    assert find_place(torchrun) == Place(3, 4, 1, 2, "n1", 1234)
+    assert find_rank(torchrun) == Rank(3, 4, 1, 2, "n1", 1234)
     srun = {
         "SLURM_STEP_NUM_TASKS": "4",
         "SLURM_STEP_NUM_NODES": "1",
@@ -218,18 +218,18 @@ def test_places_are_read_from_torchrun_and_from_srun() -> None:
         "SLURM_JOB_ID": "17",
         "SLURM_STEP_ID": "0",
     }
-    place = find_place(srun)
-    assert place is not None and (place.rank, place.count, place.local_rank, place.local_count) == (2, 4, 2, 4)
-    other = find_place({**srun, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"})
-    assert other is not None and (other.address, other.port) == (place.address, place.port)
+    rank = find_rank(srun)
+    assert rank is not None and (rank.rank, rank.count, rank.local_rank, rank.local_count) == (2, 4, 2, 4)
+    other = find_rank({**srun, "SLURM_PROCID": "0", "SLURM_LOCALID": "0"})
+    assert other is not None and (other.address, other.port) == (rank.address, rank.port)
 
 
 @pytest.mark.parametrize("environment", [{}, {"WORLD_SIZE": "1"}, {"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}])
 def test_a_process_started_alone_waits_for_nobody(environment: dict[str, str]) -> None:
     """A batch script has the number of tasks of its job in the environment, though it is one process."""
-    assert find_place(environment) is None
+    assert find_rank(environment) is None
 
 
 def test_half_an_environment_is_one_sentence() -> None:
     with pytest.raises(UserError, match="RANK is not set"):
-        find_place({"WORLD_SIZE": "2"})
+        find_rank({"WORLD_SIZE": "2"})

@@ -1,7 +1,7 @@
-"""The command line, thin: parse, call, print. One file a group of commands.
+"""The command line, thin: parse, call, print. One file per group of commands.
 
-Command modules import torch and the lab's heavy parts inside the functions, so that
-`attnlab --help` and shell completion answer at once.
+lazy.py imports a command's module when the command is called, and the modules import torch and the
+other heavy parts inside their functions, so that `attnlab --help` and shell completion answer at once.
 """
 
 from __future__ import annotations
@@ -13,40 +13,22 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.exit_codes import one_sentence
-from attnlab.cli import (
-    ask,
-    attention,
-    check,
-    cluster,
-    compare,
-    data,
-    demo,
-    doctor,
-    evaluate,
-    explore,
-    export,
-    jobs,
-    models,
-    predict,
-    recipes,
-    runs,
-    sweep,
-    train,
-    world,
-)
+from attnlab.cli.lazy import LazyGroup
 from attnlab.version import __version__
 
 app = typer.Typer(
     name="attnlab",
+    cls=LazyGroup,
     help="Attention Lab: take attention apart, put Transformers together, train and compare them honestly.",
+    epilog="Every command has --help with an example, and --help-all with its rare options.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         console.result(f"attnlab {__version__}")
         raise typer.Exit
 
@@ -65,30 +47,6 @@ def lab(
         console.set_verbosity(console.Verbosity.QUIET)
     elif verbose:
         console.set_verbosity(console.Verbosity.VERBOSE)
-
-
-for commands in (
-    demo,
-    explore,
-    check,
-    attention,
-    train,
-    compare,
-    sweep,
-    recipes,
-    ask,
-    evaluate,
-    predict,
-    export,
-    runs,
-    jobs,
-    cluster,
-    doctor,
-    world,
-    data,
-    models,
-):
-    commands.register(app)
 
 
 def main() -> None:

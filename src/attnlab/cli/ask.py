@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.cli.evaluate import AbstainBelow, Corpus, check_share
+from attnlab.cli.help import example
 
 if TYPE_CHECKING:
     from attnlab.evaluation.sources import Sources
@@ -88,4 +89,4 @@ def _print_trace(sources: Sources, question: str, answer: str) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(ask)
+    app.command(epilog=example('attnlab ask runs/my-finetuning "Where was Ada Lovelace born?"'))(ask)

@@ -10,13 +10,14 @@ import typer
 from rich.table import Table
 
 from attnlab.base import console
+from attnlab.cli.help import example
 
 
 def register(app: typer.Typer) -> None:
-    app.command("attention")(list_variants)
-    app.command("audit")(audit)
+    app.command("attention", epilog=example("attnlab attention"))(list_variants)
+    app.command("audit", epilog=example("attnlab audit linear --positions none"))(audit)
     new = typer.Typer(help="Write a commented file to start from.", no_args_is_help=True)
-    new.command("attention")(new_attention)
+    new.command("attention", epilog=example("attnlab new attention my_attention"))(new_attention)
     app.add_typer(new, name="new")
 
 

@@ -11,10 +11,11 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.check.results import ExerciseStage
+from attnlab.cli.help import example
 
 
 def register(app: typer.Typer) -> None:
-    app.command("check")(check)
+    app.command("check", epilog=example("attnlab check my_attention.py --stage heads"))(check)
 
 
 def check(

@@ -10,7 +10,8 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.experiments import Request, Settings, folder_of, given_keys, print_table, to_resume
-from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
+from attnlab.cli.help import example
+from attnlab.cli.launch_options import check_files_exist, finish_submission, refuse_with_slurm, require_one_node
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config import leaves
 from attnlab.config.classify import ClassifyConfig
@@ -18,8 +19,8 @@ from attnlab.config.flags import part_of, with_flags
 from attnlab.config.recipe import Key
 from attnlab.experiments.config import CLASSIFIER_AXES, CompareConfig, LanguageComparison, comparison_of
 from attnlab.launch.commandline import PROGRAM
-from attnlab.launch.config import ArrayLaunchConfig, asked
-from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.launch.config import ArrayLaunchConfig, launch_settings
+from attnlab.launch.submit import check_can_submit, check_no_active_jobs, submit_array
 from attnlab.runs.folder import ROOT, fresh_path
 
 Run = Annotated[Path | None, folder_of("comparison")]
@@ -57,6 +58,7 @@ OneCell = Annotated[
     int | None,
     typer.Option(
         "--cell",
+        hidden=True,
         metavar="N",
         help="Run one cell of the comparison in --run: what a job of an array does.",
         rich_help_panel="Where it runs",
@@ -66,6 +68,7 @@ Gather = Annotated[
     bool,
     typer.Option(
         "--gather",
+        hidden=True,
         help="Write results and report of what is finished in --run: what the last job does.",
         rich_help_panel="Where it runs",
     ),
@@ -89,7 +92,7 @@ def compare(
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
     from attnlab.experiments.compare import resume_comparison, run_comparison
 
-    launch = asked(ArrayLaunchConfig, launching)
+    launch = launch_settings(ArrayLaunchConfig, launching)
     if cell is not None or gather or pair is not None:
         _part(run, cell, pair)
         return
@@ -97,12 +100,12 @@ def compare(
     given = settings or []
     config = REQUEST.config(recipe, flags, given) if not resume else _resumed(folder, recipe, flags, given)
     if launch is not None:
-        refuse(overwrite=overwrite)
-        on_one_node(launch, "a comparison")
+        refuse_with_slurm(overwrite=overwrite)
+        require_one_node(launch, "a comparison")
         _hand_over(launch, folder, config, resume)
         return
     if resume:
-        none_at_work(folder)
+        check_no_active_jobs(folder)
         _show(resume_comparison(folder, config))
     else:
         _show(run_comparison(config, folder, overwrite))
@@ -130,8 +133,8 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: CompareConfig, res
     """The missing cells as the tasks of an array, then a job that gathers."""
     from attnlab.experiments.compare import forget_comparison, missing_cells, queue_comparison, requeue_comparison
 
-    ready(path)
-    must_exist(config)
+    check_can_submit(path)
+    check_files_exist(config)
     missing = missing_cells(path, config)
     if not missing:
         raise UserError(f"{path}: nothing is missing; 'attnlab compare --run {path} --gather' writes the report again.")
@@ -144,7 +147,7 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: CompareConfig, res
     except UserError:
         forget_comparison(path, resume)
         raise
-    end(launch, path, submission)
+    finish_submission(launch, path, submission)
 
 
 def _show(path: Path) -> None:
@@ -177,4 +180,4 @@ def _resumed(folder: Path, recipe: Path | None, flags: dict[Key, Any], settings:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(compare)
+    app.command(epilog=example("attnlab compare --corpus my.txt --attention vanilla,linear --steps 200"))(compare)

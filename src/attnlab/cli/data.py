@@ -1,4 +1,4 @@
-"""`attnlab data`: the labelled texts the lab knows, what is in them, and sets from the package registry or the hub."""
+"""`attnlab data`: labelled texts by name, what they contain, and data sets from the package registry or the hub."""
 
 from __future__ import annotations
 
@@ -10,64 +10,70 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError, unknown
+from attnlab.cli.help import example
 
-app = typer.Typer(help="Labelled texts: list the tasks, look into one or into a file of your own, get one.")
+app = typer.Typer(help="Labelled texts: list the tasks, show one or your own file, get one.")
 DataFolder = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="Where tasks are.", show_default="the folder in ATTNLAB_DATA")
+    Path | None, typer.Option(metavar="FOLDER", help="Folder of the tasks.", show_default="the folder in ATTNLAB_DATA")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-_OWN = "A file of your own"
+_OWN_FILE = "Your own file"
 GETS = ("vader",)
 
 
-@app.command("list")
+@app.command("list", epilog=example("attnlab data list"))
 def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
     """List the tasks, with their sizes where their files are found."""
     from attnlab.data.tasks.catalog import ABOUT, load_task
 
-    found: list[dict[str, Any]] = []
+    tasks: list[dict[str, Any]] = []
     for name, about in ABOUT.items():
         try:
             facts = load_task(name, data_folder).facts()
-            found.append({"task": name, "about": about, "classes": facts["classes"], "examples": facts["examples"]})
+            tasks.append({"task": name, "about": about, "classes": facts["classes"], "examples": facts["examples"]})
         except UserError as error:
-            found.append({"task": name, "about": about, "missing": str(error)})
+            tasks.append({"task": name, "about": about, "missing": str(error)})
     if as_json:
-        console.out.print_json(json.dumps(found))
+        console.out.print_json(json.dumps(tasks))
         return
     rows = []
-    for task in found:
+    for task in tasks:
         sizes = ["not found", "", ""]
         if "missing" not in task:
             sizes = [f"{size:,}" for size in task["examples"].values()]
         rows.append([task["task"], *sizes, str(len(task.get("classes", [])) or ""), task["about"]])
     _table(("task", "train", "dev", "test", "classes", "question"), rows, left=("task", "question"))
-    for task in found:
+    for task in tasks:
         if "missing" in task:
             console.say(task["missing"])
 
 
-@app.command()
+@app.command(epilog=example("attnlab data show reviews.csv --text review --label stars"))
 def show(
     source: Annotated[
         str,
         typer.Argument(
             metavar="NAME|FILE",
-            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder of them, or hub:owner/name[/part].",
+            help="A task, a file (CSV, TSV, JSONL, JSON, Parquet), a folder, or hub:owner/name (or /name/part).",
         ),
     ],
-    text: Annotated[str | None, typer.Option(help="Column of the text.", rich_help_panel=_OWN)] = None,
-    pair: Annotated[str | None, typer.Option(help="Column of a second text.", rich_help_panel=_OWN)] = None,
-    label: Annotated[str | None, typer.Option(help="Column of the label.", rich_help_panel=_OWN)] = None,
+    text: Annotated[str | None, typer.Option(help="Column of the text.", rich_help_panel=_OWN_FILE)] = None,
+    pair: Annotated[str | None, typer.Option(help="Column of a second text.", rich_help_panel=_OWN_FILE)] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the label.", rich_help_panel=_OWN_FILE)] = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Names of the classes, in order.", rich_help_panel=_OWN)
+        str | None, typer.Option(metavar="A,B,...", help="Names of the classes, in order.", rich_help_panel=_OWN_FILE)
     ] = None,
     header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Does the first row name columns?", rich_help_panel=_OWN)
+        bool | None,
+        typer.Option(
+            "--header/--no-header",
+            help="The first row names columns (--no-header: it does not).",
+            rich_help_panel=_OWN_FILE,
+        ),
     ] = None,
-    dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN)] = None,
-    test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of a split that is made.", min=0)] = 0,
+    dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN_FILE)] = None,
+    test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN_FILE)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of a split that the lab draws.", min=0)] = 0,
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
@@ -85,12 +91,13 @@ def show(
         _print(summary)
 
 
-@app.command()
+@app.command(epilog=example("attnlab data get vader --out data/vader"))
 def get(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="vader (rated snippets, 4 files), or a data set of the hub: hub:owner/name[/part]."
+            metavar="NAME",
+            help="vader (rated snippets, 4 files), or a data set of the hub: hub:owner/name (or /name/part).",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write, new or empty.")],
@@ -99,8 +106,8 @@ def get(
     from attnlab.base.files import check_new_folder
     from attnlab.data.tasks import hub_files, hub_sets, vader
 
-    if found := hub_files.parse(name):
-        for file, rows in hub_sets.write_set(found, out).items():
+    if source := hub_files.parse(name):
+        for file, rows in hub_sets.write_set(source, out).items():
             _line(f"{out / file}: {rows:,} rows")
         return
     if name not in GETS:
@@ -111,7 +118,7 @@ def get(
     vader.write_sets(sets, out)
     for file, snippets in sets.items():
         _line(f"{out / file}.tsv: {snippets}")
-    console.warn("movie.tsv has the sentences that SST-2 was made from: never train on one and report on the other.")
+    console.warn("movie.tsv contains the sentences of SST-2: never train on one of them and report on the other.")
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -137,31 +144,29 @@ def _print(summary: dict[str, Any]) -> None:
         left=("class",),
     )
     _line("")
-    units = [(split, unit, found) for split, both in summary["lengths"].items() for unit, found in both.items()]
+    units = [(split, unit, sizes) for split, both in summary["lengths"].items() for unit, sizes in both.items()]
     lengths = "length of text and pair" if summary["paired"] else "length"
     _table(
         (lengths, "in", *units[0][2]),
-        [[split, unit, *(f"{value:,}" for value in found.values())] for split, unit, found in units],
+        [[split, unit, *(f"{value:,}" for value in sizes.values())] for split, unit, sizes in units],
         left=(lengths, "in"),
     )
     _line("")
     if not summary["across"] and not summary["contradicting"]:
-        _line("no text stands in two splits, and none has two labels.")
-    for splits, found in summary["across"].items():
-        _line(f"texts of {splits} too: {found['count']:,}")
-        _examples(found["examples"])
-    for split, found in summary["contradicting"].items():
-        _line(f"texts of {split} with more than one label: {found['count']:,}")
-        _examples(found["examples"])
+        _line("no text is in two splits, and none has two labels.")
+    for splits, repeated in summary["across"].items():
+        _line(f"texts of {splits} too: {repeated['count']:,}")
+        _examples(repeated["examples"])
+    for split, contradicting in summary["contradicting"].items():
+        _line(f"texts of {split} with more than one label: {contradicting['count']:,}")
+        _examples(contradicting["examples"])
     _line("examples:")
     _examples(summary["examples"])
 
 
 def _examples(examples: list[dict[str, str]]) -> None:
-    for example in examples:
-        _line(
-            f"  {example['label']}: {' | '.join(_short(example[part]) for part in ('text', 'pair') if part in example)}"
-        )
+    for row in examples:
+        _line(f"  {row['label']}: {' | '.join(_short(row[part]) for part in ('text', 'pair') if part in row)}")
 
 
 def _short(text: str, longest: int = 90) -> str:
@@ -170,7 +175,7 @@ def _short(text: str, longest: int = 90) -> str:
 
 
 def _line(text: str) -> None:
-    """A line of somebody's text: square brackets in it are no markup."""
+    """Print a line of user text: square brackets in it are not markup."""
     console.out.print(text, markup=False)
 
 

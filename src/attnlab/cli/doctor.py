@@ -10,20 +10,21 @@ from typing import Annotated, Any
 import typer
 
 from attnlab.base import console
+from attnlab.cli.help import example
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
-    """Print what this machine can do: cores, memory, devices, precisions and their speed, versions, hub."""
-    found = _examine()
+    """Show what this machine can do: cores, memory, devices, precisions and their speed, versions, hub."""
+    facts = _examine()
     if as_json:
-        console.out.print_json(json.dumps(found))
+        console.out.print_json(json.dumps(facts))
         return
     from rich.table import Table
 
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold", no_wrap=True)
     table.add_column()
-    for name, value in _rows(found):
+    for name, value in _rows(facts):
         table.add_row(name, value)
     console.result(table)
 
@@ -48,26 +49,26 @@ def _examine() -> dict[str, Any]:
     }
 
 
-def _rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     speeds = [
         f"{name}: {value:,.0f} GFLOP/s" if isinstance(value, float) else f"{name}: does not work, {value}"
-        for name, value in found["precisions"].items()
+        for name, value in facts["precisions"].items()
     ]
-    auto = found["auto"]
+    auto = facts["auto"]
     depends = auto["device"] == "cpu" and auto["precision"] != "fp32"
     measured = " if a step of the model is faster in it" if depends else ""
     return [
-        ("processor", f"{found['cpu']}, {found['cores']} cores for this process"),
-        ("memory", f"{found['memory_gib']} GiB, {found['memory_free_gib']} GiB free"),
-        ("disk", f"{found['disk_free_gib']} GiB free here"),
-        ("accelerators", ", ".join(found["devices"]) or "none"),
-        (f"precisions on {found['device']}", "\n".join(speeds)),
+        ("processor", f"{facts['cpu']}, {facts['cores']} cores for this process"),
+        ("memory", f"{facts['memory_gib']} GiB, {facts['memory_free_gib']} GiB free"),
+        ("disk", f"{facts['disk_free_gib']} GiB free here"),
+        ("accelerators", ", ".join(facts["devices"]) or "none"),
+        (f"precisions on {facts['device']}", "\n".join(speeds)),
         ("auto means", f"device {auto['device']}, precision {auto['precision']}{measured}, {auto['threads']} threads"),
-        ("hub", found["hub"]),
-        ("versions", ", ".join(f"{name} {version}" for name, version in found["versions"].items())),
-        ("system", found["system"]),
+        ("hub", facts["hub"]),
+        ("versions", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())),
+        ("system", facts["system"]),
     ]
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(doctor)
+    app.command(epilog=example("attnlab doctor"))(doctor)

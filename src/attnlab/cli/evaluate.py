@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.cli.help import example
 
 AbstainBelow = Annotated[
     float | None,
@@ -77,4 +78,4 @@ def check_share(flag: str, value: float | None) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(evaluate)
+    app.command(epilog=example("attnlab evaluate runs/my-finetuning --questions test.tsv"))(evaluate)

@@ -10,6 +10,7 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.cli.help import example
 
 if TYPE_CHECKING:
     from attnlab.explore import Exploration
@@ -36,7 +37,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(explore, name="explore")
 
 
-@explore.command("select")
+@explore.command("select", epilog=example("attnlab explore select --index 1"))
 def select_command(
     index: IndexOption = 0,
     example: ExampleName = "selection",
@@ -52,7 +53,7 @@ def select_command(
     _show(select(*_matrices(example, keys, values), index, _norm(norm)), figure, as_json)
 
 
-@explore.command("identity")
+@explore.command("identity", epilog=example("attnlab explore identity --example orthonormal"))
 def identity_command(
     example: ExampleName = "selection",
     keys: KeysOption = None,
@@ -67,7 +68,7 @@ def identity_command(
     _show(identity(*_matrices(example, keys, values), _norm(norm)), figure, as_json)
 
 
-@explore.command("average")
+@explore.command("average", epilog=example("attnlab explore average --figure average.png"))
 def average_command(
     example: ExampleName = "selection",
     keys: KeysOption = None,
@@ -81,7 +82,7 @@ def average_command(
     _show(average(*_matrices(example, keys, values)), figure, as_json)
 
 
-@explore.command("average-some")
+@explore.command("average-some", epilog=example("attnlab explore average-some --rows 0,2"))
 def average_some_command(
     rows: Annotated[str, typer.Option(help="The values to average, counted from 0.")] = "0,1",
     example: ExampleName = "selection",
@@ -98,7 +99,7 @@ def average_some_command(
     _show(average_some(k, v, read_rows(rows, len(k), "row"), _norm(norm)), figure, as_json)
 
 
-@explore.command("replace-key")
+@explore.command("replace-key", epilog=example("attnlab explore replace-key --index 2 --rows 0,1,2"))
 def replace_key_command(
     index: IndexOption = 2,
     rows: Annotated[str, typer.Option(help="The values that the output should average; one row: select it.")] = "0,1,2",
@@ -123,7 +124,7 @@ def replace_key_command(
     _show(replace_key(k, v, kept, index, read_rows(rows, len(k), "row"), unit), figure, as_json)
 
 
-@explore.command("argmax")
+@explore.command("argmax", epilog=example('attnlab explore argmax --query "1 0 0"'))
 def argmax_command(
     query: QueryOption = None,
     example: ExampleName = "argmax",
@@ -145,7 +146,7 @@ def argmax_command(
     _show(argmax(k, v, q), figure, as_json)
 
 
-@explore.command("copy")
+@explore.command("copy", epilog=example("attnlab explore copy --index 0 --longest 20"))
 def copy_command(
     index: IndexOption = 0,
     longest: Annotated[float, typer.Option(help="Length of the longest query in the figure.")] = 30.0,
@@ -160,7 +161,7 @@ def copy_command(
     _show(copy(_keys(example, keys), index, longest), figure, as_json)
 
 
-@explore.command("extract")
+@explore.command("extract", epilog=example("attnlab explore extract --dimension 6 --m 2 --p 2"))
 def extract_command(
     basis_a: Annotated[str | None, typer.Option("--a", help="Basis of A, one vector per row.")] = None,
     basis_b: Annotated[str | None, typer.Option("--b", help="Basis of B, one vector per row.")] = None,
@@ -184,7 +185,7 @@ def extract_command(
     _show(extract(*bases, of_mean=mean, seed=seed), figure, as_json)
 
 
-@explore.command("noise")
+@explore.command("noise", epilog=example("attnlab explore noise --items 4 --samples 1000"))
 def noise_command(
     items: Annotated[int, typer.Option(help="Number of keys.")] = 4,
     alpha: Annotated[float, typer.Option(help="Variance of every key in every direction.")] = 1e-6,
@@ -201,7 +202,7 @@ def noise_command(
     _show(noise(items, alpha, stretch, beta, samples, seed), figure, as_json)
 
 
-@explore.command("construct")
+@explore.command("construct", epilog=example("attnlab explore construct --betas 1,3,5"))
 def construct_command(
     betas: Annotated[str, typer.Option(help="Lengths of u_a to u_d to try.")] = "1,2,3,4,5",
     dimension: Annotated[int, typer.Option(help="Dimensions of the space, at least 4.")] = 4,
@@ -215,7 +216,7 @@ def construct_command(
     _show(construct(tuple(read_vector(betas, "--betas").tolist()), dimension, seed), figure, as_json)
 
 
-@explore.command("reach")
+@explore.command("reach", epilog=example("attnlab explore reach --example square --size 2"))
 def reach_command(
     example: ExampleName = "square",
     keys: KeysOption = None,

@@ -1,4 +1,4 @@
-"""`attnlab export RUN --to FOLDER`: a tuned classifier to give away."""
+"""`attnlab export RUN --to FOLDER`: a tuned classifier as a folder for others."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Annotated
 import typer
 
 from attnlab.base import console
+from attnlab.cli.help import example
 
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classify run.")],
     to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="New folder to write.")],
     weights_only: Annotated[
-        bool, typer.Option("--weights-only", help="Only what was trained: 'attnlab predict' puts it onto the base.")
+        bool,
+        typer.Option("--weights-only", help="Only the trained weights: 'attnlab predict' adds them to the base model."),
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a folder exported before.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier export.")] = False,
 ) -> None:
     """Export a classifier as a plain folder of transformers, adapters merged, with a model card."""
     from attnlab.jobs.classify.export import export as write
@@ -25,7 +27,7 @@ def export(
     size = sum(path.stat().st_size for path in to.iterdir())
     what = {
         "transformers": f"load it with transformers.pipeline('text-classification', '{to}')",
-        "words": "a text-to-text model: its README.md says how to ask it",
+        "words": "a text-to-text model: its README.md shows how to use it",
         "weights": "the trained weights alone",
     }[form]
     console.result(f"exported: {to} ({size / 1e6:,.1f} MB; {what})")
@@ -33,4 +35,4 @@ def export(
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(export)
+    app.command(epilog=example("attnlab export runs/my-classifier --to my-classifier"))(export)

@@ -1,4 +1,4 @@
-"""`--launch slurm` for the commands that make runs: what was asked, handed over."""
+"""`--launch slurm` for the commands that make runs: check the options, submit the command, wait if asked to."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ if TYPE_CHECKING:
     from attnlab.launch.records import Submission
 
 
-def hand_over(
+def submit_command(
     launch: LaunchConfig, name: str, folder: Path, begin: list[str], again: list[str], on_each: int = 1
 ) -> None:
-    """A command as a job: `begin` writes to `folder`, `again` goes on there after a restart; on several nodes in
-    `on_each` processes a node."""
+    """Submit a command as a job: `begin` writes to `folder`, `again` resumes there after a restart; on several nodes in
+    `on_each` processes per node."""
     from attnlab.launch.submit import submit_run
 
-    end(launch, folder, submit_run(launch, name, folder, begin, again, on_each))
+    finish_submission(launch, folder, submit_run(launch, name, folder, begin, again, on_each))
 
 
-def on_each_node(slurm: SlurmSection, machine: MachineSection) -> int:
-    """How many processes a new run has on a node: what was said, else one for each GPU that was asked for."""
+def processes_per_node(slurm: SlurmSection, machine: MachineSection) -> int:
+    """The number of processes of a new run per node: the given one, else one per requested GPU."""
     gpus = slurm.gpus if machine.device in ("auto", "cuda") else None
-    asked = machine.processes if "processes" in machine.model_fields_set else gpus or 1
-    if gpus and asked > gpus:
-        raise UserError(f"--processes {asked} and --gpus {gpus}: each process of a node needs a GPU of its own.")
-    return asked
+    processes = machine.processes if "processes" in machine.model_fields_set else gpus or 1
+    if gpus and processes > gpus:
+        raise UserError(f"--processes {processes} and --gpus {gpus}: each process of a node needs its own GPU.")
+    return processes
 
 
-def divided(slurm: SlurmSection, machine: MachineSection) -> int:
-    """How many a run that was begun has on a node: it keeps their number, wherever it goes on."""
-    begun = machine.processes
-    if begun % slurm.nodes:
+def resumed_processes_per_node(slurm: SlurmSection, machine: MachineSection) -> int:
+    """The number of processes of a resumed run per node: in total it keeps the number it started with."""
+    processes = machine.processes
+    if processes % slurm.nodes:
         raise UserError(
-            f"--nodes {slurm.nodes}: the run goes on in as many processes as it began with, {begun}, and these cannot "
-            "be shared out evenly."
+            f"--nodes {slurm.nodes}: the run keeps the number of processes it started with, {processes}, which is not "
+            f"a multiple of {slurm.nodes}."
         )
-    return begun // slurm.nodes
+    return processes // slurm.nodes
 
 
-def on_one_node(launch: LaunchConfig, what: str) -> None:
+def require_one_node(launch: LaunchConfig, what: str) -> None:
     if launch.slurm.nodes > 1:
-        raise UserError(f"--nodes {launch.slurm.nodes}: each run of {what} is made in one process: leave nodes at 1.")
+        raise UserError(f"--nodes {launch.slurm.nodes}: each run of {what} uses one process: leave nodes at 1.")
 
 
-def end(launch: LaunchConfig, folder: Path, submission: Submission) -> None:
-    """Return at once, or follow the job and end as it does."""
+def finish_submission(launch: LaunchConfig, folder: Path, submission: Submission) -> None:
+    """Return at once, or with --wait follow the job and end with its exit code."""
     if launch.how.wait:
         from attnlab.launch.follow import follow
 
         raise typer.Exit(follow(folder, submission))
 
 
-def refuse(**given: bool) -> None:
-    """Options that make no sense for a job that begins later."""
-    for name, value in given.items():
-        if value:
+def refuse_with_slurm(**options: bool) -> None:
+    """A UserError for options that make no sense for a job that starts later."""
+    for name, given in options.items():
+        if given:
             flag = name.replace("_", "-")
             raise UserError(f"--{flag} and --launch slurm do not go together: leave out one of them.")
 
 
-def must_exist(config: Any) -> None:
-    """A file that is named must be there now, not only when the job has waited its turn."""
+def check_files_exist(config: Any) -> None:
+    """The files of a configuration must exist now, not only when the job starts."""
     from attnlab.config.recipe import flag_of, leaves, value_of
     from attnlab.config.sections import is_path
 

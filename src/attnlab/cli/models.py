@@ -1,4 +1,4 @@
-"""`attnlab models`: pretrained models by name, what is in one, and one as a folder."""
+"""`attnlab models`: list pretrained models, show one, get one as a folder."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.cli.help import example
 
-app = typer.Typer(help="Pretrained models: list names, look into one, get one as a folder.", no_args_is_help=True)
+app = typer.Typer(help="Pretrained models: list them, show one, get one as a folder.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A short name, a hub id (owner/name) or a folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 COLUMNS = ("name", "family", "layers", "width", "parameters", "download", "here", "hub id", "good for")
 BRIEF = ("name", "family", "parameters", "download", "here")
-WIDE = 140  # columns of a terminal that has room for all
+WIDE = 140  # columns of a terminal that fits all of COLUMNS
 
 
-@app.command("list")
+@app.command("list", epilog=example("attnlab models list"))
 def list_models(as_json: Json = False) -> None:
     """List the models with short names, and whether they are on this machine."""
     rows = [*_catalogue(), *_others()]
@@ -51,9 +52,9 @@ def list_models(as_json: Json = False) -> None:
     )
 
 
-@app.command()
+@app.command(epilog=example("attnlab models show minilm"))
 def show(name: Name, as_json: Json = False) -> None:
-    """Show what a model is: family, shape, vocabulary, parameters, heads, licence, and which layers are exchanged."""
+    """Show a model: family, shape, vocabulary, parameters, which heads it has, licence."""
     from attnlab.models.pretrained.folder import describe
     from attnlab.models.pretrained.load import exchanged_layers
     from attnlab.models.pretrained.source import model_folder
@@ -69,7 +70,7 @@ def show(name: Name, as_json: Json = False) -> None:
         return
     for title, value in facts.items():
         if isinstance(value, bool):
-            value = "there" if value else "missing"
+            value = "present" if value else "missing"
         elif isinstance(value, list):
             value = ", ".join(value) or "none"
         if value is not None:
@@ -77,15 +78,15 @@ def show(name: Name, as_json: Json = False) -> None:
             console.out.print(f"{title + ':':<22}{number}", markup=False)
 
 
-@app.command()
+@app.command(epilog=example("attnlab models get minilm --to models/minilm"))
 def get(
     name: Name,
     to: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Folder to write.", show_default="the hub's cache")
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that is in FOLDER.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model in FOLDER.")] = False,
 ) -> None:
-    """Get a model from the hub: configuration, tokenizer and weights, never code; whole or not at all."""
+    """Get a model from the hub: configuration, tokenizer and weights, never code; all files or none."""
     from attnlab.base.files import sha256
     from attnlab.models.pretrained.folder import weight_files
     from attnlab.models.pretrained.get import get_model

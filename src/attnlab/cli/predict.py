@@ -1,4 +1,4 @@
-"""`attnlab predict RUN`: what a tuned classifier says about texts, and how sure it is."""
+"""`attnlab predict RUN`: the class of texts by a tuned classifier, with its probability."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.cli.help import example
 
 if TYPE_CHECKING:
     from attnlab.data.tasks.prediction_inputs import Texts
     from attnlab.models.pretrained.tuned import TunedClassifier
 
-FEW = 20  # texts: more are no table
+FEW = 20  # texts in a table; more are printed as lines
 SHOWN_CLASSES = 6
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classify run, or one that was exported.")],
-    text: Annotated[list[str] | None, typer.Option("--text", help="A text; may be given several times.")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a classify run, or of an export.")],
+    text: Annotated[list[str] | None, typer.Option("--text", help="A text; may be repeated.")] = None,
     pair: Annotated[
         list[str] | None, typer.Option("--pair", help="The second text of each --text, if the classifier reads pairs.")
     ] = None,
@@ -32,19 +33,24 @@ def predict(
         typer.Option(
             "--file",
             metavar="FILE",
-            help="A .txt with a text a line, or CSV, TSV, JSONL, Parquet "
-            "with columns as in training; '-', or nothing at all, reads lines from standard input.",
+            help="A .txt with one text per line, or CSV, TSV, JSONL, Parquet "
+            "with columns as in training; '-', or no option at all, reads lines from standard input.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write here, not to the screen.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="A JSON object a line, all classes in it.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write to this file, not to standard output.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, with all classes.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
-    """Predict the class of texts: a table of a few on a terminal, else a line each (class, probability, text)."""
+    """Predict the class of texts.
+
+    A few texts are shown as a table on a terminal; otherwise one line per text: class, probability, text.
+    """
     if text and file is not None:
         raise UserError("--text and --file exclude each other: give one of them.")
     if pair and not text:
-        raise UserError("--pair is the second text of a --text: give that too.")
+        raise UserError("--pair needs --text: it is the second text of a pair.")
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out: there is no folder {out.parent}.")
     from attnlab.models.pretrained.tuned import load_trained
@@ -60,20 +66,21 @@ def predict(
         )
     with console.working("predicting ..."):
         logits = trained.logits(encoded)
-    found = [
-        _said(trained, example, row) for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
+    predictions = [
+        _prediction(trained, example, row)
+        for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
     ]
     if out is not None:
         from attnlab.base.files import write_text
 
-        write_text(out, "".join(_lines(found, as_json)))
-        console.result(f"predictions: {out} ({len(found):,} lines)")
-    elif not as_json and len(found) <= FEW and console.out.is_terminal:
-        console.result(_table(found, trained.classes))
+        write_text(out, "".join(_lines(predictions, as_json)))
+        console.result(f"predictions: {out} ({len(predictions):,} lines)")
+    elif not as_json and len(predictions) <= FEW and console.out.is_terminal:
+        console.result(_table(predictions, trained.classes))
     else:
-        sys.stdout.writelines(_lines(found, as_json))
+        sys.stdout.writelines(_lines(predictions, as_json))
     if texts.labelled:
-        _score(found, to_screen=out is not None)
+        _print_accuracy(predictions, is_result=out is not None)
 
 
 def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
@@ -86,33 +93,35 @@ def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Pa
     if file is None or str(file) == "-":
         stream = typer.get_text_stream("stdin", encoding="utf-8")
         if stream.isatty():
-            console.say(f"one {'pair, separated by a tab,' if trained.paired else 'text'} a line; Ctrl-D ends it.")
+            console.say(
+                f"one {'pair, separated by a tab,' if trained.paired else 'text'} per line; Ctrl-D ends the input."
+            )
         try:
             content = stream.read()
         except UnicodeDecodeError:
             raise UserError("standard input is not UTF-8.") from None
         if not content.strip():
-            raise UserError("there is nothing to predict: give --text, --file or lines on standard input.")
+            raise UserError("nothing to predict: give --text, --file or lines on standard input.")
         return from_lines(content, "standard input", trained.paired), "standard input, "
     task = TASKS.get(trained.config.data.task)
     return from_file(file, trained.classes, trained.columns, task.clean if task else str), f"{file}, "
 
 
-def _said(trained: TunedClassifier, example: Any, probabilities: list[float]) -> dict[str, Any]:
+def _prediction(trained: TunedClassifier, example: Any, probabilities: list[float]) -> dict[str, Any]:
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
-    found = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
+    given = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
     if example.label >= 0:
-        found["label"] = trained.classes[example.label]
+        given["label"] = trained.classes[example.label]
     shares = {name: round(share, 6) for name, share in zip(trained.classes, probabilities, strict=True)}
-    return found | {
+    return given | {
         "said": trained.classes[best],
         "probability": shares[trained.classes[best]],
         "probabilities": shares,
     }
 
 
-def _lines(found: list[dict[str, Any]], as_json: bool) -> Iterator[str]:
-    for row in found:
+def _lines(predictions: list[dict[str, Any]], as_json: bool) -> Iterator[str]:
+    for row in predictions:
         if as_json:
             yield json.dumps(row, ensure_ascii=False) + "\n"
         else:
@@ -120,7 +129,7 @@ def _lines(found: list[dict[str, Any]], as_json: bool) -> Iterator[str]:
             yield f"{row['said']}\t{row['probability']:.4f}\t{text}\n"
 
 
-def _table(found: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
+def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     from rich.table import Table
     from rich.text import Text
 
@@ -129,20 +138,20 @@ def _table(found: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     table.add_column("text", overflow="ellipsis", no_wrap=True, ratio=1)
     for title in ("class", "probability", *shown):
         table.add_column(title, justify="left" if title == "class" else "right", no_wrap=True)
-    for row in found:
+    for row in predictions:
         text = " | ".join(" ".join(row[part].split()) for part in ("text", "pair") if part in row)
         shares = [f"{row['probabilities'][name]:.1%}" for name in shown]
         table.add_row(*map(Text, (text, row["said"], f"{row['probability']:.1%}", *shares)))
     return table
 
 
-def _score(found: list[dict[str, Any]], to_screen: bool) -> None:
-    """Beside predictions on standard output, the score is a remark: who reads them wants nothing else there."""
+def _print_accuracy(predictions: list[dict[str, Any]], is_result: bool) -> None:
+    """As a result, or as a remark where standard output is for the predictions alone."""
     from attnlab.stats.intervals import Proportion
 
-    right = Proportion(sum(row["label"] == row["said"] for row in found), len(found))
-    (console.result if to_screen else console.say)(f"accuracy: {right}, n = {len(found):,}")
+    accuracy = Proportion(sum(row["label"] == row["said"] for row in predictions), len(predictions))
+    (console.result if is_result else console.say)(f"accuracy: {accuracy}, n = {len(predictions):,}")
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(predict)
+    app.command(epilog=example('attnlab predict runs/my-classifier --text "A fine film."'))(predict)

@@ -12,6 +12,7 @@ import typer
 from rich.markup import escape
 
 from attnlab.base import console
+from attnlab.cli.help import example
 
 
 def recipes(
@@ -41,4 +42,4 @@ def recipes(
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(recipes)
+    app.command(epilog=example("attnlab recipes knowledge"))(recipes)

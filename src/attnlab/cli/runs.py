@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,9 +11,12 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError, unknown
+from attnlab.cli.help import example
 from attnlab.runs.folder import ROOT
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from attnlab.runs.listing import Summary
 
 Root = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where to look for runs.")]
@@ -22,9 +26,16 @@ Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 app = typer.Typer(help="List and filter runs, show one, compare the configurations of two.")
 SCORES = ("test_accuracy", "dev_accuracy")
 COLOURS = {"queued": "blue", "finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
+# The columns of the table by the width they need; the default name of a run contains its kind and start.
+COLUMNS = {
+    0: ("run", "state", "done", "result"),
+    110: ("run", "kind", "state", "step", "time", "result"),
+    140: ("run", "kind", "state", "step", "time", "started", "result"),
+}
+LONGEST_REASON = 100  # characters; `attnlab runs show` prints it in full
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(invoke_without_command=True, epilog=example("attnlab runs --state finished"))
 def runs(
     context: typer.Context,
     root: Root = ROOT,
@@ -42,37 +53,77 @@ def runs(
         raise UserError(unknown("state", state, STATES))
     if not root.is_dir():
         raise UserError(f"{root}: there is no such folder; name the folder of the runs with --in.")
-    found = [summarise(path) for path in find_runs(root) if contains is None or contains in str(path)]
-    found = [run for run in found if kind in (None, run.kind) and state in (None, run.state)]
+    summaries = [summarise(path) for path in find_runs(root) if contains is None or contains in str(path)]
+    summaries = [run for run in summaries if kind in (None, run.kind) and state in (None, run.state)]
     if as_json:
-        console.out.print_json(json.dumps([run.__dict__ for run in found], default=str))
-    elif found:
-        console.result(_table(found))
+        console.out.print_json(json.dumps([run.__dict__ for run in summaries], default=str))
+    elif summaries:
+        console.result(_table(summaries, root, console.out.width))
     else:
         console.result(f"no runs in {root}.")
 
 
-def _table(found: list[Summary]) -> Any:
+def _table(summaries: list[Summary], root: Path, width: int) -> Any:
+    """As many columns as fit; paths relative to `root`, a run inside another indented below it."""
     from rich.table import Table
     from rich.text import Text
 
     from attnlab.base.formats import clock, started_at
 
+    titles = COLUMNS[max(least for least in COLUMNS if least <= width)]
+    rows = [(run, "  " * depth + name) for run, name, depth in _nested(summaries, root)]
+    run_width = min(width * 9 // 20, max(36, width // 3), max(len(name) for _, name in rows))
+    run_title = f"run in {root}"
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("run", "kind", "state", "step", "time", "started", "result"):
-        table.add_column(column, no_wrap=column == "run", justify="right" if column in ("step", "time") else "left")
-    for run in found:
-        state = Text(run.state, style=COLOURS.get(run.state, ""))
-        scores = [f"{name.replace('_', ' ')} {run.results[name]:.1%}" for name in SCORES if name in run.results]
-        result = Text(", ".join(scores) or run.reason)
-        if run.results.get("collapsed"):
-            result = Text.assemble(("collapsed", "bold red"), "; ", result)
-        steps = f"{run.step:,}/{run.steps:,}"
-        table.add_row(str(run.path), run.kind, state, steps, clock(run.seconds), started_at(run.started), result)
+    for title in titles:
+        table.add_column(
+            run_title if title == "run" and len(run_title) <= run_width else title,
+            justify="right" if title in ("done", "step", "time") else "left",
+            overflow="fold",
+            no_wrap=title not in ("run", "result"),
+            width=run_width if title == "run" else None,
+        )
+    for run, name in rows:
+        cells: dict[str, str | Text] = {
+            "run": Text(name),
+            "kind": run.kind,
+            "state": Text(run.state, style=COLOURS.get(run.state, "")),
+            "done": f"{run.step / run.steps:.0%}" if run.steps else "",
+            "step": f"{run.step:,}/{run.steps:,}",
+            "time": clock(run.seconds),
+            "started": started_at(run.started),
+            "result": _result(run),
+        }
+        table.add_row(*(cells[title] for title in titles))
     return table
 
 
-@app.command()
+def _nested(summaries: list[Summary], root: Path) -> Iterator[tuple[Summary, str, int]]:
+    """Each run with its name below the run that contains it, and how deep it is; a run follows its container."""
+    listed = {run.path for run in summaries}
+    inside: dict[Path | None, list[Summary]] = {}
+    for run in summaries:
+        container = next((parent for parent in run.path.parents if parent in listed), None)
+        inside.setdefault(container, []).append(run)
+
+    def below(container: Path | None, depth: int) -> Iterator[tuple[Summary, str, int]]:
+        for run in inside.get(container, ()):
+            yield run, str(run.path.relative_to(container or root)), depth
+            yield from below(run.path, depth + 1)
+
+    return below(None, 0)
+
+
+def _result(run: Summary) -> Text:
+    from rich.text import Text
+
+    scores = [f"{name.removesuffix('_accuracy')} {run.results[name]:.1%}" for name in SCORES if name in run.results]
+    reason = run.reason if len(run.reason) <= LONGEST_REASON else f"{run.reason[: LONGEST_REASON - 1]}…"
+    result = Text(", ".join(scores) or reason)
+    return Text.assemble(("collapsed", "bold red"), "; ", result) if run.results.get("collapsed") else result
+
+
+@app.command(epilog=example("attnlab runs show runs/my-run"))
 def show(run: Folder, as_json: Json = False) -> None:
     """Show one run: status, command, data, configuration, results, the last metrics."""
     import yaml
@@ -81,25 +132,25 @@ def show(run: Folder, as_json: Json = False) -> None:
 
     record = read_record(run)
     first = {"status": read_status(run)} | ({"collapsed": record["collapsed"]} if "collapsed" in record else {})
-    found = {
+    facts = {
         **first,
         **record,
         "config": read_config(run),
         "last_metrics": list(read_metrics(run / "metrics.jsonl"))[-2:],
     }
     if as_json:
-        console.out.print_json(json.dumps(found))
+        console.out.print_json(json.dumps(facts))
     else:
-        console.out.print(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip(), markup=False)
+        console.out.print(yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).rstrip(), markup=False)
 
 
-@app.command()
+@app.command(epilog=example("attnlab runs compare runs/first runs/second"))
 def compare(
     first: Folder,
     second: Annotated[Path, typer.Argument(metavar="OTHER", help="Folder of another run.")],
     as_json: Json = False,
 ) -> None:
-    """Show the settings in which two runs differ, and their results side by side; of classifiers, a test of both."""
+    """Show the settings in which two runs differ and their results side by side; test two classifiers."""
     from rich.table import Table
 
     from attnlab.runs import read_record

@@ -11,14 +11,15 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.cli.experiments import Request, Settings, folder_of, given_keys, print_table, to_resume
-from attnlab.cli.launch_options import end, must_exist, on_one_node, refuse
+from attnlab.cli.help import example
+from attnlab.cli.launch_options import check_files_exist, finish_submission, refuse_with_slurm, require_one_node
 from attnlab.cli.train import Overwrite, Recipe, must_keep
 from attnlab.config.flags import with_flags
 from attnlab.config.recipe import Key
 from attnlab.experiments.config import SweepConfig, SweepFlags, sweep_of
 from attnlab.launch.commandline import PROGRAM
-from attnlab.launch.config import ArrayLaunchConfig, asked
-from attnlab.launch.submit import none_at_work, ready, submit_array
+from attnlab.launch.config import ArrayLaunchConfig, launch_settings
+from attnlab.launch.submit import check_can_submit, check_no_active_jobs, submit_array
 from attnlab.runs.folder import ROOT, fresh_path
 
 Run = Annotated[Path | None, folder_of("sweep")]
@@ -69,10 +70,10 @@ def sweep(
     from attnlab.experiments.experiment import SWEEP
     from attnlab.experiments.sweep import join_sweep, resume_sweep, run_sweep
 
-    launch = asked(ArrayLaunchConfig, launching)
+    launch = launch_settings(ArrayLaunchConfig, launching)
     if launch is not None:
-        refuse(overwrite=overwrite, dry_run=dry_run, worker=worker)
-        on_one_node(launch, "a sweep")
+        refuse_with_slurm(overwrite=overwrite, dry_run=dry_run, worker=worker)
+        require_one_node(launch, "a sweep")
     given = settings or []
     if retry_failed and not resume:
         raise UserError("--retry-failed needs --resume: it tries again what failed in a sweep that was run.")
@@ -86,7 +87,7 @@ def sweep(
             return _preview(config)
         if launch is not None:
             return _hand_over(launch, config, folder, resume, retry_failed)
-        none_at_work(folder)
+        check_no_active_jobs(folder)
         path = resume_sweep(folder, config, retry_failed)
     else:
         config = REQUEST.config(recipe, flags, given)
@@ -107,8 +108,8 @@ def _hand_over(
 
     if launch.array.at_once is None:
         raise UserError("--launch slurm: say with --at-once how many workers the sweep shall have.")
-    ready(path)
-    must_exist(config)
+    check_can_submit(path)
+    check_files_exist(config)
     if resume:
         requeue_sweep(config, path, retry_failed)
     else:
@@ -121,7 +122,7 @@ def _hand_over(
         if not resume:
             shutil.rmtree(path)  # nobody will run it: nothing is left
         raise
-    end(launch, path, submission)
+    finish_submission(launch, path, submission)
 
 
 def _to_join(run: Path | None, recipe: Path | None, flags: dict[Key, Any], given: list[str], more: bool) -> Path:
@@ -170,4 +171,4 @@ def _report(path: Path) -> None:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(sweep)
+    app.command(epilog=example('attnlab sweep --vary "optimizer.lr=1e-4,1e-3" --set task=reviews.csv'))(sweep)

@@ -12,14 +12,21 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.cli.launch_options import divided, hand_over, must_exist, on_each_node, refuse
+from attnlab.cli.help import example
+from attnlab.cli.launch_options import (
+    check_files_exist,
+    processes_per_node,
+    refuse_with_slurm,
+    resumed_processes_per_node,
+    submit_command,
+)
 from attnlab.config import Section
 from attnlab.config.flags import parameter_name, with_flags
 from attnlab.config.job import machine_of
 from attnlab.config.recipe import Key, leaves, load, value_of
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
-from attnlab.launch.commandline import PROGRAM, typed
-from attnlab.launch.config import LaunchConfig, asked
+from attnlab.launch.commandline import PROGRAM, typed_command
+from attnlab.launch.config import LaunchConfig, launch_settings
 from attnlab.runs.folder import ROOT, fresh_path, may_begin, read_record
 
 if TYPE_CHECKING:
@@ -64,19 +71,19 @@ def _command(kind: str, doc: str) -> Any:
         resume: Resume = False,
         dry_run: DryRun = False,
     ) -> None:
-        launch = asked(LaunchConfig, launching)
+        launch = launch_settings(LaunchConfig, launching)
         if launch is not None:
-            refuse(overwrite=overwrite, dry_run=dry_run)
+            refuse_with_slurm(overwrite=overwrite, dry_run=dry_run)
         config = _resumed(kind, recipe, flags, run, overwrite) if resume else load(KINDS[kind].config, recipe, flags)
         if launch is not None:
-            must_exist(config)
+            check_files_exist(config)
             folder = run or fresh_path(ROOT, kind)
             again = [*PROGRAM, "resume", str(folder)]
             if not resume and folder.exists():
                 may_begin(folder)
-            on_each = (divided if resume else on_each_node)(launch.slurm, machine_of(config))
+            on_each = (resumed_processes_per_node if resume else processes_per_node)(launch.slurm, machine_of(config))
             begin = again if resume else _begin(context, on_each * launch.slurm.nodes, config, folder)
-            hand_over(launch, kind, folder, begin, again, on_each)
+            submit_command(launch, kind, folder, begin, again, on_each)
             return
         from attnlab.jobs.job import RunOptions
 
@@ -89,16 +96,16 @@ def _command(kind: str, doc: str) -> Any:
 def _begin(context: typer.Context, processes: int, config: Section, folder: Path) -> list[str]:
     """The command as it was typed, with the processes of all nodes and the folder that was chosen."""
     if processes == machine_of(config).processes:
-        return [*typed(context, "run"), f"--run={folder}"]
+        return [*typed_command(context, "run"), f"--run={folder}"]
     number = parameter_name(("machine", "processes"))
-    return [*typed(context, "run", number), f"--processes={processes}", f"--run={folder}"]
+    return [*typed_command(context, "run", number), f"--processes={processes}", f"--run={folder}"]
 
 
 def start(kind: str, config: Section, options: RunOptions) -> None:
     """Run a job, in several processes if it asks for them, and print where its folder is."""
-    from attnlab.distributed.rank import find_place
+    from attnlab.distributed.rank import find_rank
 
-    if machine_of(config).processes > 1 and find_place() is None and not options.dry_run:
+    if machine_of(config).processes > 1 and find_rank() is None and not options.dry_run:
         _start_several(kind, config, options)
     else:
         _start_one(kind, config, options)
@@ -106,14 +113,14 @@ def start(kind: str, config: Section, options: RunOptions) -> None:
 
 def _start_several(kind: str, config: Section, options: RunOptions) -> None:
     """This command again in each process: the first one writes the run and prints."""
-    from attnlab.launch.processes import run_several
+    from attnlab.launch.processes import run_processes
     from attnlab.training.setup import must_be_possible
 
     machine = machine_of(config)
     must_be_possible(machine)
     path = options.path or fresh_path(options.root, kind)
     arguments = sys.argv[1:] if options.path else [*sys.argv[1:], f"--run={path}"]
-    raise typer.Exit(run_several(machine.processes, [sys.executable, "-m", "attnlab", *arguments], path))
+    raise typer.Exit(run_processes(machine.processes, [sys.executable, "-m", "attnlab", *arguments], path))
 
 
 def _start_one(kind: str, config: Section, options: RunOptions) -> None:
@@ -164,7 +171,7 @@ def resume(
     """Resume an interrupted or failed run, exactly where its last checkpoint is."""
     from attnlab.jobs.job import RunOptions
 
-    launch = asked(LaunchConfig, launching)
+    launch = launch_settings(LaunchConfig, launching)
     name = read_record(run)["kind"]
     if name in ("compare", "sweep"):
         what = "comparison" if name == "compare" else name
@@ -173,14 +180,16 @@ def resume(
     must_be_resumable(run)
     config = saved_config(run)
     if launch is not None:
-        must_exist(config)
+        check_files_exist(config)
         command = [*PROGRAM, "resume", str(run)]
-        hand_over(launch, kind, run, command, command, divided(launch.slurm, machine_of(config)))
+        submit_command(
+            launch, kind, run, command, command, resumed_processes_per_node(launch.slurm, machine_of(config))
+        )
         return
     start(kind, config, RunOptions(run, resume=True))
 
 
 def register(app: typer.Typer) -> None:
     for kind, entry in KINDS.items():
-        app.command(kind)(_command(kind, entry.help))
-    app.command()(resume)
+        app.command(kind, epilog=example(entry.example))(_command(kind, entry.help))
+    app.command(epilog=example("attnlab resume runs/my-run"))(resume)

@@ -1,4 +1,4 @@
-"""`attnlab world`: make a synthetic world of people to pretrain and fine-tune on."""
+"""`attnlab world`: write a synthetic world of people to pretrain and fine-tune on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.base import console
+from attnlab.cli.help import example
 from attnlab.config.world import WorldSection
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def world(
     dev: Annotated[float | None, _setting("dev_people", _SPLIT, "--dev")] = None,
     test: Annotated[float | None, _setting("test_people", _SPLIT, "--test")] = None,
 ) -> None:
-    """Make a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
+    """Write a synthetic world of people: a corpus, and questions "Where was X born?" on some of them."""
     given = {name: value for name, value in locals().items() if name != "out" and value is not None}
 
     from attnlab.base.files import check_new_folder
@@ -51,27 +52,27 @@ def world(
 
     spec = WorldSpec(**given)
     check_new_folder(out)
-    made = World(spec)
-    write_world(made, out)
-    _report(made, out)
+    world = World(spec)
+    write_world(world, out)
+    _report(world, out)
 
 
-def _report(made: World, out: Path) -> None:
+def _report(world: World, out: Path) -> None:
     from attnlab.data.world.world import SPLITS
 
-    spec = made.spec
-    place, share = made.most_common_place()
+    spec = world.spec
+    place, share = world.most_common_place()
     size = (out / "corpus.txt").stat().st_size
-    asked = ", ".join(f"{split} {sum(1 for _ in made.iter_questions(split)):,}" for split in SPLITS)
+    questions = ", ".join(f"{split} {sum(1 for _ in world.iter_questions(split)):,}" for split in SPLITS)
     console.result(f"{out}: {spec.people:,} people, {spec.places:,} places, seed {spec.seed}")
     console.result(f"  corpus.txt  {spec.people * spec.documents:,} documents, {size / 1e6:.1f} MB")
-    console.result(f"  questions   {asked}")
+    console.result(f"  questions   {questions}")
     console.result(f"  most common birthplace: {place}, {share:.1%} of the people")
-    _, people = next(made.blocks())
-    for person, document in zip(people[:3], made.documents(), strict=False):
+    _, people = next(world.blocks())
+    for person, document in zip(people[:3], world.documents(), strict=False):
         console.result(f"  {document}")
         console.result(f"    Where was {person.name} born? {person.birthplace}")
 
 
 def register(app: typer.Typer) -> None:
-    app.command("world")(world)
+    app.command("world", epilog=example("attnlab world --out world --people 200"))(world)

@@ -17,6 +17,16 @@ class TextsSection(Section):
     """The texts: a task the lab knows by name, or files."""
 
     topic: ClassVar[str] = "Data"
+    common: ClassVar[tuple[str, ...] | None] = (
+        "task",
+        "dev",
+        "test",
+        "text",
+        "pair",
+        "label",
+        "max_tokens",
+        "examples",
+    )
 
     task: str = option(
         "sentiment", "A task (sentiment, sst2, boolq, yelp), a file (CSV, TSV, JSONL, Parquet), a folder or a hub name."
@@ -46,6 +56,7 @@ class TextsSection(Section):
 
 class EncoderSection(Section):
     topic: ClassVar[str] = "Model"
+    common: ClassVar[tuple[str, ...] | None] = ("name",)
 
     name: str = option("minilm", "A short name ('attnlab models list'), a folder, or a name on the hub.", "--model")
     pooling: Literal["auto", "pooler", "first", "mean", "last"] = option(
@@ -64,6 +75,7 @@ class JointSection(Section):
     """Masked words of unlabelled texts, learned together with the classes."""
 
     topic: ClassVar[str] = "Joint training"
+    common: ClassVar[tuple[str, ...] | None] = ("mlm",)
 
     mlm: FilePath = option(None, "Unlabelled texts, one per line, whose masked words are learned too.", "--joint-mlm")
     weight: float = option(0.3, "Weight of the masked words' loss.", "--mlm-weight", ge=0)
@@ -94,6 +106,7 @@ METHODS = (
 
 class TuningSection(Section):
     topic: ClassVar[str] = "Tuning"
+    common: ClassVar[tuple[str, ...] | None] = ("method", "rank")
 
     method: str = option(
         "full",
@@ -125,6 +138,7 @@ class TuningSection(Section):
 
 class WatchSection(Section):
     topic: ClassVar[str] = "Watching"
+    common: ClassVar[tuple[str, ...] | None] = ("choose_by", "overfit")
 
     choose_by: Literal["accuracy", "macro_f1", "loss"] = option(
         "accuracy", "Dev measure that decides which weights are kept and when to stop early."

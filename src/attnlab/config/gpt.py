@@ -14,6 +14,7 @@ class ShapeSection(Section):
     """The shape of a model; the preset decides what is not given."""
 
     topic: ClassVar[str] = "Model"
+    common: ClassVar[tuple[str, ...] | None] = ("preset", "layers", "heads", "width", "context", "dropout")
 
     preset: Literal["vanilla", "modern"] = option(
         "vanilla", "vanilla (the documents' GPT) or modern (rotary, RMSNorm, QK-norm, squared ReLU)."
@@ -32,6 +33,8 @@ class ShapeSection(Section):
 
 class GPTSection(ShapeSection):
     """The settings of a GPT."""
+
+    common: ClassVar[tuple[str, ...] | None] = (*(ShapeSection.common or ()), "attention", "positions")
 
     attention: str = option("vanilla", "Attention variant by name, or your own .py file with one class.")
     positions: str = option("preset", "none, learned, sinusoidal, rotary, alibi, or preset: the preset's.")

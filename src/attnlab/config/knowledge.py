@@ -22,6 +22,8 @@ from attnlab.config.world import WorldSection
 
 
 class ChainDataSection(CorpusSection):
+    common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "train", "dev", "test")
+
     train: FilePath = option(None, "Questions and answers, tab-separated; without it, those of the synthetic world.")
     dev: FilePath = option(None, "Questions and answers that decide which weights are best.")
     test: FilePath = option(None, "Questions and answers to score once, at the end.")

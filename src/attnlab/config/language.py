@@ -13,6 +13,7 @@ from attnlab.config.sections import FilePath, ScheduleSection, Section, option, 
 
 class StreamSection(Section):
     topic: ClassVar[str] = "Data"
+    common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "dev_share")
 
     corpus: FilePath = option(None, "Text file, read as one stream and cut into blocks.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
@@ -25,6 +26,7 @@ class MeasuresSection(Section):
     """What is measured besides the validation loss."""
 
     topic: ClassVar[str] = "Measures"
+    common: ClassVar[tuple[str, ...] | None] = ("test_contexts",)
 
     dev_blocks: int = option(256, "Validation blocks scored during training, evenly spaced; all at the end.", ge=1)
     prefix_blocks: int = option(16, "Validation blocks scored prefix by prefix, with the future hidden; 0: none.", ge=0)

@@ -15,6 +15,7 @@ from attnlab.config.world import WorldSection
 
 class CorpusSection(Section):
     topic: ClassVar[str] = "Data"
+    common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "dev_share", "questions", "dev")
 
     corpus: FilePath = option(None, "Text file, one document per line; without it, a synthetic world.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
@@ -39,6 +40,7 @@ MASKED_WORDS = "mlm"
 
 class ObjectiveSection(Section):
     topic: ClassVar[str] = "Objective"
+    common: ClassVar[tuple[str, ...] | None] = ("name",)
 
     name: str = option(
         "span",
@@ -81,6 +83,7 @@ class MaskingSection(Section):
     """Masked words, which a BERT learns. Its shape is in the section of the model."""
 
     topic: ClassVar[str] = "Masked words (--objective mlm)"
+    common: ClassVar[tuple[str, ...] | None] = ("start", "vocabulary")
 
     start: str | None = option(
         None,

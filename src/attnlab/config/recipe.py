@@ -24,6 +24,7 @@ Key = tuple[str, ...]
 Loaded = TypeVar("Loaded", bound=Section)
 
 PLAIN = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
+FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, where it is installed
 LIMITS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 
 
@@ -138,7 +139,7 @@ def read_recipe(path_or_name: Path) -> tuple[dict[str, Any], dict[Key, str]]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: the recipe cannot be read: {reason}.") from None
     try:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        node = _compose(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UserError(f"{path}, line {line}: invalid YAML: {error.problem}.") from None
@@ -150,6 +151,14 @@ def read_recipe(path_or_name: Path) -> tuple[dict[str, Any], dict[Key, str]]:
         raise UserError(f"{path}, line 1: expected 'key: value' lines.")
     origins: dict[Key, str] = {}
     return _plain(node, path, (), origins), origins
+
+
+def _compose(text: str) -> yaml.Node | None:
+    try:
+        node: yaml.Node | None = yaml.compose(text, Loader=FAST_LOADER)
+    except yaml.YAMLError:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)  # raises the clearer message
+    return node
 
 
 def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, str]) -> dict[str, Any]:

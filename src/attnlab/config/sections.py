@@ -46,6 +46,8 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", validate_default=True, allow_inf_nan=False)
 
     topic: ClassVar[str] = "Options"
+    # The settings that --help shows; the others appear with --help-all. None: all are common.
+    common: ClassVar[tuple[str, ...] | None] = None
     # Fields of which at most one may be set: a flag for one replaces a recipe's value for the others.
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
@@ -100,6 +102,7 @@ SCHEDULES = ("constant", "linear", "cosine", "wsd", "wave")
 
 class OptimizerSection(Section):
     topic: ClassVar[str] = "Optimizer"
+    common: ClassVar[tuple[str, ...] | None] = ("name", "lr", "weight_decay")
 
     name: str = option("adamw", f"Optimizer: {', '.join(OPTIMIZERS)}.", "--optimizer")
     lr: float = option(1e-3, "Peak learning rate.", gt=0)
@@ -123,6 +126,7 @@ class OptimizerSection(Section):
 
 class ScheduleSection(Section):
     topic: ClassVar[str] = "Schedule"
+    common: ClassVar[tuple[str, ...] | None] = ("name", "warmup_ratio")
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("warmup_steps", "warmup_tokens", "warmup_ratio"),)
 
     name: str = option("cosine", f"Learning rate over time: {', '.join(SCHEDULES)}.", "--schedule")
@@ -149,6 +153,7 @@ class ScheduleSection(Section):
 
 class BatchSection(Section):
     topic: ClassVar[str] = "Batches"
+    common: ClassVar[tuple[str, ...] | None] = ("size", "tokens")
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("size", "tokens"),)
 
     size: int | Literal["auto"] | None = option(
@@ -188,6 +193,7 @@ class StepsSection(Section):
     """How long to train, and how often to evaluate, save and log."""
 
     topic: ClassVar[str] = "Training"
+    common: ClassVar[tuple[str, ...] | None] = ("epochs", "steps", "evaluate_every", "patience")
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("epochs", "steps"),)
 
     epochs: int | None = option(None, "Number of passes over the training set.", ge=1)
@@ -206,11 +212,14 @@ class StepsSection(Section):
 
 
 class TrainingSection(StepsSection):
+    common: ClassVar[tuple[str, ...] | None] = ("epochs", "steps", "evaluate_every", "patience", "seed")
+
     seed: int = option(0, "Seed of everything random.", ge=0)
 
 
 class MachineSection(Section):
     topic: ClassVar[str] = "Machine"
+    common: ClassVar[tuple[str, ...] | None] = ("device", "precision", "processes")
 
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = option(

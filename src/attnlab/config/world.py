@@ -11,6 +11,7 @@ class WorldSection(Section):
     """The synthetic world, used when no file is given."""
 
     topic: ClassVar[str] = "Synthetic world"
+    common: ClassVar[tuple[str, ...] | None] = ("people", "places", "documents", "paraphrases", "world_seed")
 
     people: int = option(400, "People in the synthetic world.", ge=4)
     places: int = option(60, "Birthplaces in the synthetic world.", ge=2)

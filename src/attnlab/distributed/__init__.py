@@ -1,9 +1,9 @@
-"""One run in several processes: each works on a part of every batch, the first one writes.
+"""One run in several processes: each works on a part of every batch, and the first one writes.
 
-`place`     who this process is, from what torchrun, srun or the lab's own launcher say
-`team`      the few things processes must agree on; nothing else in the lab touches torch.distributed
-`sharding`  a model cut up among them (FSDP), and put together again
-`launcher`  starts a command several times on this machine, passes signals on, and tells why one died
-`machines`  the launchers of several machines: what they tell each other
-`endings`   how processes ended, and which one is the cause
+`rank`      which of the processes this one is, from the environment of torchrun, srun or the lab's launcher
+`team`      the few things processes must agree on; the only part of the lab that uses torch.distributed directly
+`sharding`  a model sharded among the processes (FSDP), and gathered again
+`exits`     how processes ended, and which of them caused a failure
+
+The launcher, which starts the processes, is in attnlab.launch.
 """

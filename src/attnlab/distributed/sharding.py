@@ -1,7 +1,7 @@
-"""A model cut up among the processes (FSDP), and put together again.
+"""A model sharded among the processes (FSDP), and gathered again.
 
-Each process keeps 1/n of the weights, gradients and optimizer states. A layer is gathered when it is its turn and let
-go after it. What is evaluated, saved and loaded is the whole model: a checkpoint does not depend on how it was made.
+Each process keeps 1/n of the weights, gradients and optimizer states. A layer is gathered before its use and released
+after it. Evaluated, saved and loaded is the whole model: a checkpoint does not depend on the sharding.
 
 torch's modules for it take half a second to import, so functions import them where several processes need them.
 """
@@ -18,16 +18,16 @@ from torch import Tensor, nn
 
 
 def shard(model: nn.Module, device: str) -> nn.Module:
-    """A copy of `model` cut up among the processes, layer by layer."""
+    """A copy of `model`, sharded layer by layer."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    cut = copy.deepcopy(model).to(device)
+    sharded = copy.deepcopy(model).to(device)
     mesh = init_device_mesh(torch.device(device).type, (dist.get_world_size(),))
-    for layer in _layers(cut):
+    for layer in _layers(sharded):
         fully_shard(layer, mesh=mesh)
-    fully_shard(cut, mesh=mesh)
-    return cut
+    fully_shard(sharded, mesh=mesh)
+    return sharded
 
 
 def _layers(module: nn.Module) -> Iterator[nn.Module]:
@@ -36,17 +36,17 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
         yield from child if isinstance(child, nn.ModuleList) else _layers(child)
 
 
-def in_one_piece(tensor: Tensor) -> Tensor:
-    """All processes must ask together."""
+def full_tensor(tensor: Tensor) -> Tensor:
+    """The whole of a sharded tensor; all processes must call this together."""
     if not dist.is_initialized():
-        return tensor  # one process has no tensors that are cut up
+        return tensor  # one process has no sharded tensors
     from torch.distributed.tensor import DTensor
 
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
-def cut_like(tensor: Tensor, other: Tensor) -> Tensor:
-    """A whole tensor cut up as another of its shape is, if that is."""
+def shard_like(tensor: Tensor, other: Tensor) -> Tensor:
+    """A whole tensor, sharded like `other` if that is sharded and has its shape."""
     if not dist.is_initialized():
         return tensor
     from torch.distributed.tensor import DTensor, distribute_tensor
@@ -57,17 +57,17 @@ def cut_like(tensor: Tensor, other: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def put_together(cut: nn.Module, whole: nn.Module) -> None:
-    """The weights of a model that is cut up, into one that is not."""
-    for mine, other in zip(_tensors(whole), _tensors(cut), strict=True):
-        mine.copy_(in_one_piece(other))
+def gather_weights(sharded: nn.Module, whole: nn.Module) -> None:
+    """Copy the weights of a sharded model into a whole one."""
+    for target, source in zip(_tensors(whole), _tensors(sharded), strict=True):
+        target.copy_(full_tensor(source))
 
 
 @torch.no_grad()
-def cut_up(whole: nn.Module, cut: nn.Module) -> None:
-    """And back."""
-    for mine, other in zip(_tensors(whole), _tensors(cut), strict=True):
-        other.copy_(cut_like(mine, other))
+def scatter_weights(whole: nn.Module, sharded: nn.Module) -> None:
+    """Copy the weights of a whole model into a sharded one."""
+    for source, target in zip(_tensors(whole), _tensors(sharded), strict=True):
+        target.copy_(shard_like(source, target))
 
 
 def _tensors(model: nn.Module) -> Iterator[Tensor]:
@@ -76,8 +76,8 @@ def _tensors(model: nn.Module) -> Iterator[Tensor]:
 
 
 @contextmanager
-def not_yet_averaged(losses: nn.Module) -> Iterator[None]:
-    """Inside, gradients are added up here."""
+def without_averaging(losses: nn.Module) -> Iterator[None]:
+    """Inside, gradients are accumulated in this process and not averaged yet."""
     from torch.distributed.fsdp import FSDPModule
 
     roots = [module for module in losses.modules() if isinstance(module, FSDPModule)][:1]

@@ -1,7 +1,7 @@
-"""What the processes of a run must agree on. One process agrees with itself, so nobody has to ask how many there are.
+"""What the processes of a run must agree on. The same calls work in a single process.
 
-Words go by gloo, over the CPU, in a group that waits as long as it takes: the first process may evaluate for hours
-while the others wait. Gradients go by what is fastest for the device (nccl, gloo).
+Objects are sent by gloo, over the CPU, in a group with a very long timeout: the first process may evaluate for hours
+while the others wait. Gradients are sent by the fastest backend of the device (nccl, gloo).
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from torch import nn
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.distributed.exits import PEER_LOST
-from attnlab.distributed.rank import NAMES, Place, find_place
-from attnlab.distributed.sharding import not_yet_averaged
+from attnlab.distributed.rank import VARIABLES, Rank, find_rank
+from attnlab.distributed.sharding import without_averaging
 
 T = TypeVar("T")
 
-MEETING = timedelta(minutes=10)  # until all are there
-WORDS = timedelta(days=30)
-LAUNCHER = "ATTNLAB_LAUNCHER"  # set by the lab's own: standard input ends when it is gone
-AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"  # torch's word for: the launcher holds the meeting place
+MEETING_TIMEOUT = timedelta(minutes=10)  # until all processes are connected
+OBJECT_TIMEOUT = timedelta(days=30)
+LAUNCHER = "ATTNLAB_LAUNCHER"  # set by the lab's launcher: standard input ends when it ends
+AGENT_STORE = "TORCHELASTIC_USE_AGENT_STORE"  # torch's variable for: the launcher holds the store
 
 
 class PeerLost(RunFailed):
-    """Another process is gone. Why, only that one or its launcher can say: the exit code tells this from a cause."""
+    """Another process was lost. The exit code distinguishes this from the cause, which that process reports."""
 
     exit_code = PEER_LOST
 
 
 class Processes:
-    """One process."""
+    """A single process; the base of several."""
 
     rank = 0
     count = 1
@@ -47,7 +47,7 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the one that writes and speaks."""
+        """Whether this is the process that writes and prints."""
         return self.rank == 0
 
     def total(self, values: Sequence[float]) -> list[float]:
@@ -58,15 +58,15 @@ class Processes:
         return value
 
     def from_first(self, make: Callable[[], T]) -> T:
-        """What `make` gives in the first process, everywhere; what it raises there is raised everywhere."""
+        """What `make` returns in the first process, in all; what it raises there is raised in all."""
         return make()
 
     def together(self, action: Callable[[], None]) -> None:
-        """Every process does it; if it fails in one, it fails in all."""
+        """Run `action` in every process; if it fails in one, it fails in all."""
         action()
 
     def gather(self, value: T) -> list[T]:
-        """The values of all processes in the order of their ranks, everywhere."""
+        """The values of all processes in the order of their ranks, in all."""
         return [value]
 
     def spread(self, losses: nn.Module) -> nn.Module:
@@ -74,48 +74,48 @@ class Processes:
         return losses
 
     def adding_up(self, losses: nn.Module) -> AbstractContextManager[None]:
-        """Inside, gradients are added up here and not averaged yet."""
+        """Inside, gradients are accumulated in this process and not averaged yet."""
         return nullcontext()
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Inside, the end of another process is told as that."""
+        """Inside, the loss of another process raises PeerLost."""
         yield
 
 
-class Several(Processes):
-    """One of several processes that have met."""
+class ConnectedProcesses(Processes):
+    """One of several processes that are connected."""
 
-    def __init__(self, place: Place) -> None:
-        self.rank, self.count, self.local_count = place.rank, place.count, place.local_count
-        self.words = dist.new_group(backend="gloo", timeout=WORDS)
+    def __init__(self, rank: Rank) -> None:
+        self.rank, self.count, self.local_count = rank.rank, rank.count, rank.local_count
+        self.objects = dist.new_group(backend="gloo", timeout=OBJECT_TIMEOUT)
 
     def total(self, values: Sequence[float]) -> list[float]:
         summed = torch.tensor(values, dtype=torch.float64)
         with self.watching():
-            dist.all_reduce(summed, group=self.words)
+            dist.all_reduce(summed, group=self.objects)
         return summed.tolist()
 
     def largest(self, value: int) -> int:
-        found = torch.tensor(value)
+        maximum = torch.tensor(value)
         with self.watching():
-            dist.all_reduce(found, dist.ReduceOp.MAX, group=self.words)
-        return int(found)
+            dist.all_reduce(maximum, dist.ReduceOp.MAX, group=self.objects)
+        return int(maximum)
 
     def from_first(self, make: Callable[[], T]) -> T:
-        told: list[Any] = [None, None]
+        message: list[Any] = [None, None]  # what was made, or the error
         failure: Exception | None = None
         if self.first:
             try:
-                told[0] = make()
+                message[0] = make()
             except Exception as error:
                 failure = error
-                told[1] = _tellable(error)
+                message[1] = _shareable(error)
         with self.watching():
-            dist.broadcast_object_list(told, 0, group=self.words)
-        if told[1] is not None:
-            raise failure or told[1]
-        made: T = told[0]
+            dist.broadcast_object_list(message, 0, group=self.objects)
+        if message[1] is not None:
+            raise failure or message[1]
+        made: T = message[0]
         return made
 
     def together(self, action: Callable[[], None]) -> None:
@@ -125,45 +125,45 @@ class Several(Processes):
         except Exception as error:
             failure = error
         if self.largest(failure is not None):
-            told = self.gather(_tellable(failure) if failure is not None else None)
-            raise failure or next(error for error in told if error is not None)
+            errors = self.gather(_shareable(failure) if failure is not None else None)
+            raise failure or next(error for error in errors if error is not None)
 
     def gather(self, value: T) -> list[T]:
-        found: list[Any] = [None] * self.count
+        values: list[Any] = [None] * self.count
         with self.watching():
-            dist.all_gather_object(found, value, group=self.words)
-        return found
+            dist.all_gather_object(values, value, group=self.objects)
+        return values
 
     def spread(self, losses: nn.Module) -> nn.Module:
         from torch.distributed.fsdp import FSDPModule
 
         if any(isinstance(module, FSDPModule) for module in losses.modules()):
-            return losses  # cut up, it sees to that itself
-        # A step may leave a part of the model unused: a pooler nobody reads, a second objective of weight 0.
+            return losses  # a sharded model averages its gradients itself
+        # A step may leave a part of the model unused: a pooler, a second objective of weight 0.
         return nn.parallel.DistributedDataParallel(losses, find_unused_parameters=True)
 
     def adding_up(self, losses: nn.Module) -> AbstractContextManager[None]:
         if isinstance(losses, nn.parallel.DistributedDataParallel):
             return losses.no_sync()
-        return not_yet_averaged(losses)
+        return without_averaging(losses)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
         try:
             yield
         except RuntimeError as error:
-            if not _is_of_a_peer(error):
+            if not _is_of_peer(error):
                 raise
-            raise PeerLost("another process of the run is gone: what it said last is in its own output.") from error
+            raise PeerLost("another process of the run was lost: its own output contains the reason.") from error
 
 
-def _tellable(error: Exception) -> Exception:
-    """What others can raise as well; anything unforeseen keeps its traceback in the process it happened in."""
-    foreseen = isinstance(error, RunFailed | UserError) or type(error).__module__.startswith("attnlab.")
-    return error if foreseen else PeerLost(f"{type(error).__name__}: {error}")
+def _shareable(error: Exception) -> Exception:
+    """What other processes raise for it; an unexpected error keeps its traceback in the process it happened in."""
+    expected = isinstance(error, RunFailed | UserError) or type(error).__module__.startswith("attnlab.")
+    return error if expected else PeerLost(f"{type(error).__name__}: {error}")
 
 
-def _is_of_a_peer(error: RuntimeError) -> bool:
+def _is_of_peer(error: RuntimeError) -> bool:
     text = str(error).lower()
     return isinstance(error, dist.DistError) or any(word in text for word in ("gloo", "nccl", "connection", "socket"))
 
@@ -179,42 +179,45 @@ def current() -> Processes:
 
 @contextmanager
 def joined(device: str = "auto") -> Iterator[Processes]:
-    """Meet the other processes, if there are any: what the environment says of them is taken out of it, since children
-    of this process are no members, and `accelerate` is to care for the device and the precision only."""
+    """Connect to the other processes, if there are any.
+
+    Their variables are removed from the environment: children of this process are not members, and `accelerate` is
+    used for the device and the precision only.
+    """
     global _current
-    place = find_place()
-    if place is None:
+    rank = find_rank()
+    if rank is None:
         yield ALONE
         return
-    if place.rank != 0:
+    if rank.rank != 0:
         console.set_verbosity(console.Verbosity.SILENT)
-    _meet(place, device)
-    _current = Several(place)
-    yield _current  # left without a word after a failure: the others may not be there to answer
+    _connect(rank, device)
+    _current = ConnectedProcesses(rank)
+    yield _current  # after a failure the group is not destroyed: that would wait for processes that may be lost
     dist.destroy_process_group()
     _current = ALONE
 
 
-def _meet(place: Place, device: str) -> None:
+def _connect(rank: Rank, device: str) -> None:
     cuda = device != "cpu" and torch.cuda.is_available()
     if cuda:
-        torch.cuda.set_device(place.local_rank)
-    os.environ.update(place.environment())
+        torch.cuda.set_device(rank.local_rank)
+    os.environ.update(rank.environment())
     try:
-        dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=MEETING)
+        dist.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo", timeout=MEETING_TIMEOUT)
     except (dist.DistError, RuntimeError) as error:
         raise UserError(
-            f"process {place.rank} of {place.count} found no others at {place.address}:{place.port} "
-            f"({str(error).splitlines()[0].rstrip('.')}): are all started, and can they reach each other?"
+            f"process {rank.rank} of {rank.count} found no others at {rank.address}:{rank.port} "
+            f"({str(error).splitlines()[0].rstrip('.')}): check that all are started and can reach each other."
         ) from None
-    for name in (*NAMES, AGENT_STORE):
+    for name in (*VARIABLES, AGENT_STORE):
         os.environ.pop(name, None)
     if os.environ.pop(LAUNCHER, None):
-        threading.Thread(target=_end_with_the_launcher, daemon=True).start()
+        threading.Thread(target=_end_with_launcher, daemon=True).start()
 
 
-def _end_with_the_launcher() -> None:
-    """Standard input ends when the launcher is gone, even if it was killed: save and end, as if asked to."""
+def _end_with_launcher() -> None:
+    """Standard input ends when the launcher ends, even if it was killed: then save and end, as after SIGTERM."""
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -19,7 +19,7 @@ from attnlab.experiments.store import StoreFailed
 from attnlab.jobs.registry import KINDS
 from attnlab.runs import read_record, series
 from attnlab.stats.intervals import Mean
-from attnlab.training.callbacks import Callback, Outlook
+from attnlab.training.callbacks import Callback, RunLength
 from attnlab.training.snapshot import TrainState
 
 POLL = 0.5  # seconds between two looks at the queue
@@ -35,7 +35,7 @@ class PruningWatch(Callback):
     def __init__(self, trial: optuna.Trial, name: str, metrics: Path, queue: Queue) -> None:
         self.trial, self.name, self.metrics, self.queue = trial, name, metrics, queue
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, outlook: RunLength) -> None:
         self.steps = outlook.steps
         self.looks = len(series(self.metrics, "dev", self.name)[0])  # those before the checkpoint it resumes from
 

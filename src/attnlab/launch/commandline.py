@@ -1,4 +1,4 @@
-"""The command that was typed, put together again from what was understood of it."""
+"""The command that was typed, rebuilt from its parsed options."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from attnlab.launch.config import ArrayLaunchConfig
 PROGRAM = [sys.executable, "-m", "attnlab"]
 
 
-def typed(context: typer.Context, *without: str) -> list[str]:
-    """`attnlab COMMAND --options`, in this Python, without what concerns the launch and without options `without`."""
+def typed_command(context: typer.Context, *without: str) -> list[str]:
+    """`attnlab COMMAND --options` in this Python, without the options of the launch and those named in `without`."""
     dropped = {parameter_name(key) for key in leaves(ArrayLaunchConfig)} | {*without}
     words = [*PROGRAM]
     if context.parent is not None:
@@ -25,7 +25,7 @@ def typed(context: typer.Context, *without: str) -> list[str]:
 
 
 def _options(context: Any, dropped: set[str]) -> Iterator[str]:
-    """The parameters that were given, each as it would be typed."""
+    """The given parameters, as they would be typed."""
     for parameter in context.command.params:
         name = str(parameter.name)
         source = context.get_parameter_source(name)
@@ -40,5 +40,5 @@ def _words(parameter: Any, value: Any) -> Iterator[str]:
     elif parameter.is_flag:
         yield parameter.opts[0] if value else parameter.secondary_opts[0]
     else:
-        for each in value if parameter.multiple else [value]:
-            yield f"{parameter.opts[0]}={each}"
+        for item in value if parameter.multiple else [value]:
+            yield f"{parameter.opts[0]}={item}"

@@ -1,7 +1,7 @@
-"""What a task of several does on its node, as `python -m attnlab.launch.node N RUN COMMAND...`: start N processes.
+"""The launcher of one node of several: `python -m attnlab.launch.node N RUN COMMAND...` starts N processes.
 
-srun's variables say which node this is and where the first one is. The command is taken from the first, which may find
-that there is nothing left to do; if a process fails that is told there, before or after the processes have met.
+srun's variables say which node this is and where the first one is. The command is that of the first node, which may
+find that nothing is left to do; the first node reports a process that fails, before or after the processes connect.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import sys
 from pathlib import Path
 
 from attnlab.base.exit_codes import one_sentence
-from attnlab.distributed.rank import QUIET, find_place
+from attnlab.distributed.rank import QUIET_TORCH, find_rank
 
 
 def main(count: str, run: str, *command: str) -> None:
-    os.environ.update({**QUIET, **os.environ})  # before torch is there
-    from attnlab.launch.processes import run_several
-    from attnlab.launch.rendezvous import Machines
+    os.environ.update({**QUIET_TORCH, **os.environ})  # before torch is imported
+    from attnlab.launch.processes import run_processes
+    from attnlab.launch.rendezvous import LauncherGroup
 
     with one_sentence():
-        machines = Machines(find_place())
-        agreed = machines.from_first(command)
-        if not agreed:
-            return machines.say_there_is_nothing_to_do()
-        sys.exit(run_several(int(count), agreed, Path(run), machines))
+        launchers = LauncherGroup(find_rank())
+        agreed_command = launchers.from_first(command)
+        if not agreed_command:
+            return launchers.finish_without_command()
+        sys.exit(run_processes(int(count), agreed_command, Path(run), launchers))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the cluster says: its queue, its partitions and nodes. Asked with Slurm's own commands, as text."""
+"""What Slurm reports: its queue, its partitions and nodes, read from the output of its commands."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEM
 
 
 @dataclass(frozen=True)
-class Queued:
-    """A job, or a task of an array, as squeue knows it."""
+class QueuedJob:
+    """A job, or a task of an array, in squeue."""
 
     id: str  # 12, or 12_3
     state: str
@@ -28,8 +28,8 @@ class Queued:
         return self.state in ENDED
 
 
-def ask(*command: str) -> str:
-    """What one of Slurm's commands prints; a cluster that is not there is told in one sentence."""
+def slurm_output(*command: str) -> str:
+    """The output of one of Slurm's commands; a UserError without Slurm or if the command fails."""
     if shutil.which(command[0]) is None:
         raise UserError(f"Slurm is not installed here: there is no {command[0]}; use a login node of a cluster.")
     done = subprocess.run(command, capture_output=True, text=True)
@@ -39,28 +39,29 @@ def ask(*command: str) -> str:
 
 
 def last_line(text: str) -> str:
-    """What Slurm has to say, without the name of the command in front."""
+    """Slurm's error message, without the name of the command in front."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1].partition("error: ")[2] or lines[-1] if lines else ""
 
 
-def queue() -> dict[str, Queued]:
-    """The user's jobs by id, those that ended a short while ago included."""
+def queue() -> dict[str, QueuedJob]:
+    """The user's jobs by id, recently ended ones included."""
     form = "%i|%T|%r|%P|%M|%N"
-    lines = ask("squeue", "--noheader", "--array", "--states=all", f"--user={getpass.getuser()}", f"--format={form}")
-    found = [Queued(*line.strip().split("|")) for line in lines.splitlines() if line.strip()]
-    return {job.id: job for job in found}
+    user = getpass.getuser()
+    lines = slurm_output("squeue", "--noheader", "--array", "--states=all", f"--user={user}", f"--format={form}")
+    jobs = [QueuedJob(*line.strip().split("|")) for line in lines.splitlines() if line.strip()]
+    return {job.id: job for job in jobs}
 
 
 def state_of(job: str) -> str:
-    """A job's state now; '' for one Slurm has forgotten."""
-    known = queue().get(job)
-    return known.state if known else ""
+    """A job's state now; '' if it is not in the queue."""
+    queued = queue().get(job)
+    return queued.state if queued else ""
 
 
 @dataclass(frozen=True)
-class Nodes:
-    """Nodes of a partition that are alike."""
+class NodeGroup:
+    """Nodes of a partition with the same properties."""
 
     partition: str
     available: str
@@ -73,7 +74,7 @@ class Nodes:
     names: str
 
 
-def partitions() -> list[Nodes]:
-    """What sinfo knows."""
-    lines = ask("sinfo", "--noheader", "--format=%R|%a|%l|%D|%T|%c|%m|%G|%N").splitlines()
-    return [Nodes(*line.strip().split("|")) for line in lines if line.strip()]
+def partitions() -> list[NodeGroup]:
+    """The partitions and nodes that sinfo lists."""
+    lines = slurm_output("sinfo", "--noheader", "--format=%R|%a|%l|%D|%T|%c|%m|%G|%N").splitlines()
+    return [NodeGroup(*line.strip().split("|")) for line in lines if line.strip()]

@@ -14,15 +14,15 @@ from attnlab.launch.config import SlurmSection
 from attnlab.launch.queue import last_line
 
 if TYPE_CHECKING:
-    from attnlab.launch.task import Task
+    from attnlab.launch.task import SlurmTask
 
-PLACE = "slurm"  # the folder inside a run folder
-# However the task of one node ends, that of the first may still be saving, and is the one to say what happened.
-PATIENT = ["--kill-on-bad-exit=0", "--wait=0"]
+SLURM_FOLDER = "slurm"  # in a run folder
+# However the task of one node ends, that of the first may still be saving, and it reports what happened.
+WAIT_FOR_FIRST_NODE = ["--kill-on-bad-exit=0", "--wait=0"]
 
 
-def must_be_there() -> None:
-    """One sentence where nothing can be submitted."""
+def require_slurm() -> None:
+    """A UserError where nothing can be submitted."""
     if shutil.which("sbatch") is None:
         raise UserError(
             "Slurm is not installed here: there is no sbatch; leave out --launch, or use a login node of a cluster."
@@ -34,21 +34,21 @@ def must_be_there() -> None:
 
 
 def submit(
-    tasks: Sequence[Task],
+    tasks: Sequence[SlurmTask],
     folder: Path,
     slurm: SlurmSection,
     name: str,
     at_once: int | None = None,
     after: str | None = None,
 ) -> list[str]:
-    """One job, or an array of them of which `at_once` run at a time; `after` waits for another. Returns the ids."""
+    """Submit one job, or an array of which `at_once` run at a time, to start when job `after` ends; returns the ids."""
     from submitit import SlurmExecutor
     from submitit.core.utils import FailedJobError
 
-    executor = SlurmExecutor(folder / PLACE, max_num_timeout=slurm.restarts)
+    executor = SlurmExecutor(folder / SLURM_FOLDER, max_num_timeout=slurm.restarts)
     executor.update_parameters(**_parameters(slurm, name, at_once or len(tasks), after))
     try:
-        with redirect_stderr(StringIO()):  # where submitit repeats what sbatch says
+        with redirect_stderr(StringIO()):  # where submitit repeats the message of sbatch
             jobs = executor.submit_array(list(tasks)) if len(tasks) > 1 else [executor.submit(tasks[0])]
     except FailedJobError as failure:
         raise UserError(f"Slurm refused the job: {_refusal(str(failure))}") from None
@@ -58,9 +58,9 @@ def submit(
 def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None) -> dict[str, Any]:
     more: dict[str, Any] = {line[2:].partition("=")[0]: line.partition("=")[2] or True for line in slurm.sbatch}
     several = slurm.nodes > 1
-    # since 22.05 a step no longer takes the number of cores from its job
-    srun = [*(["--cpus-per-task", str(slurm.cpus)] if slurm.cpus else []), *(PATIENT if several else [])]
-    asked = {
+    # since Slurm 22.05 a step does not inherit the number of cores of its job
+    srun = [*(["--cpus-per-task", str(slurm.cpus)] if slurm.cpus else []), *(WAIT_FOR_FIRST_NODE if several else [])]
+    parameters = {
         "job_name": f"attnlab-{name}",
         "partition": slurm.partition,
         "time": slurm.minutes,
@@ -71,7 +71,7 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
         "qos": slurm.qos,
         "mem": f"{round(slurm.memory * 1024)}M" if slurm.memory else None,
         "constraint": slurm.constraint,
-        "signal_delay_s": slurm.warned,
+        "signal_delay_s": slurm.warning_seconds,
         "dependency": f"afterany:{after}" if after else None,
         "array_parallelism": at_once,
         "stderr_to_stdout": True,
@@ -79,23 +79,23 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
         "ntasks_per_node": 1 if several else None,
         "srun_args": srun or None,
     }
-    return {key: value for key, value in asked.items() if value is not None}
+    return {key: value for key, value in parameters.items() if value is not None}
 
 
 def _refusal(text: str) -> str:
-    """sbatch says what is wrong in one line and, at times, that it failed in another."""
+    """The reason that sbatch gives; a second line may repeat that it failed."""
     first = last_line(next(iter(text.strip().splitlines()), "no reason given"))
     return first.removeprefix("sbatch: ").removeprefix("Batch job submission failed: ").rstrip(".") + "."
 
 
 def log_of(folder: Path, job: str) -> Path:
-    """What a job prints, errors included; appended to when it starts again."""
+    """The log of a job, errors included; a restart appends to it."""
     from submitit.core.utils import JobPaths
 
-    return JobPaths(folder / PLACE, job_id=job).stdout
+    return JobPaths(folder / SLURM_FOLDER, job_id=job).stdout
 
 
 def cancel(folder: Path, job: str) -> None:
     from submitit import SlurmJob
 
-    SlurmJob(folder / PLACE, job).cancel(check=False)
+    SlurmJob(folder / SLURM_FOLDER, job).cancel(check=False)

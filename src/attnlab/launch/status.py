@@ -1,4 +1,4 @@
-"""How jobs stand: what Slurm knows of them, joined with what their run folders say."""
+"""The status of jobs, from Slurm and from their run folders."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.launch.queue import Queued, queue
-from attnlab.launch.records import Submission, exit_code, folders, submissions_of
+from attnlab.launch.queue import QueuedJob, queue
+from attnlab.launch.records import Submission, exit_code, submissions_of, submitted_folders
 from attnlab.runs import is_run, read_metrics, read_record, read_status
 
 STATES = {"PENDING": "queued", "COMPLETED": "finished"}
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One job with its run."""
+class JobStatus:
+    """One job and the progress of its run."""
 
     job: str
     state: str
@@ -30,60 +30,62 @@ class Standing:
     remark: str
 
 
-def known_jobs() -> dict[str, Queued]:
-    """The queue; empty where there is no Slurm, as on a machine that only shares the folders."""
+def queued_jobs() -> dict[str, QueuedJob]:
+    """The queue; empty without Slurm, as on a machine that only shares the folders."""
     return queue() if shutil.which("squeue") else {}
 
 
-def at_work(folder: Path, jobs: Iterable[str]) -> list[str]:
-    """Those of a folder's jobs that are queued or running; one that has left its exit code is only being cleared."""
-    known = known_jobs()
-    return [job for job in jobs if job in known and not known[job].ended and exit_code(folder, job) is None]
+def active_jobs(folder: Path, jobs: Iterable[str]) -> list[str]:
+    """Those of a folder's jobs that are queued or running; one with an exit code has ended, whatever Slurm reports."""
+    queued = queued_jobs()
+    return [job for job in jobs if job in queued and not queued[job].ended and exit_code(folder, job) is None]
 
 
-def standings(root: Path) -> list[Standing]:
+def job_statuses(root: Path) -> list[JobStatus]:
     """Every job of the index, in the order of submission."""
-    known = known_jobs()
-    submissions = [(_near(folder), each) for folder in folders(root) for each in submissions_of(folder)]
-    found: list[Standing] = []
+    queued = queued_jobs()
+    submissions = [
+        (_relative(folder), submission) for folder in submitted_folders(root) for submission in submissions_of(folder)
+    ]
+    statuses: list[JobStatus] = []
     for folder, submission in sorted(submissions, key=lambda pair: pair[1].submitted):
-        found += _of(folder, submission, known)
-    return found
+        statuses += _statuses(folder, submission, queued)
+    return statuses
 
 
-def _near(folder: Path) -> Path:
-    """As seen from here, if it lies below."""
+def _relative(folder: Path) -> Path:
+    """Relative to the working folder, if it is inside."""
     here = Path.cwd()
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-def _of(folder: Path, submission: Submission, known: dict[str, Queued]) -> list[Standing]:
+def _statuses(folder: Path, submission: Submission, queued: dict[str, QueuedJob]) -> list[JobStatus]:
     runs = [*submission.runs, *(["."] if submission.gather else [])]
-    found = []
+    statuses = []
     for job, run in zip(submission.all, runs, strict=True):
-        path, here = folder / run, known.get(job)
+        path, in_queue = folder / run, queued.get(job)
         code = exit_code(folder, job)
-        far = progress(path) if job != submission.gather else {}
-        remark = _remark(path, here, code)
+        progress = run_progress(path) if job != submission.gather else {}
+        remark = _remark(path, in_queue, code)
         gathers = "gathers; " if job == submission.gather else ""
-        found.append(
-            Standing(
+        statuses.append(
+            JobStatus(
                 job,
-                state(here, code, path),
+                job_state(in_queue, code, path),
                 path,
-                far.get("step", 0),
-                far.get("steps", 0),
-                far.get("metric", ""),
-                far.get("value"),
+                progress.get("step", 0),
+                progress.get("steps", 0),
+                progress.get("metric", ""),
+                progress.get("value"),
                 submission.submitted,
                 (gathers + remark).strip("; "),
             )
         )
-    return found
+    return statuses
 
 
-def state(job: Queued | None, code: int | None, run: Path) -> str:
-    """A job's state as the lab calls it: what Slurm says, else the job itself, else its run."""
+def job_state(job: QueuedJob | None, code: int | None, run: Path) -> str:
+    """A job's state in the lab's words: from Slurm, else from its exit code, else from its run."""
     if job is not None and code is None:
         return STATES.get(job.state, job.state.lower())
     if code is not None:
@@ -92,16 +94,16 @@ def state(job: Queued | None, code: int | None, run: Path) -> str:
     return "gone" if last in ("running", "queued") else str(last)
 
 
-def _remark(path: Path, job: Queued | None, code: int | None) -> str:
+def _remark(path: Path, job: QueuedJob | None, code: int | None) -> str:
     if job is not None and code is None and not job.ended:
         waits = job.state == "PENDING" and job.reason != "None"
         return job.reason if waits else f"{job.time} on {job.node}" if job.node else ""
-    said = read_status(path).get("reason", "") if is_run(path) else ""
-    return str(said) or (f"exit code {code}" if code else "")
+    reason = read_status(path).get("reason", "") if is_run(path) else ""
+    return str(reason) or (f"exit code {code}" if code else "")
 
 
-def progress(path: Path) -> dict[str, Any]:
-    """How far a run is, or the latest of several in it, and what it measured last, on dev if it did."""
+def run_progress(path: Path) -> dict[str, Any]:
+    """The step and the last loss, on dev if measured, of a run or of the latest of several inside it."""
     metrics = max(path.rglob("metrics.jsonl"), key=lambda file: file.stat().st_mtime, default=None)
     if metrics is None:
         return {}
@@ -110,8 +112,8 @@ def progress(path: Path) -> dict[str, Any]:
     for line in read_metrics(metrics):
         last[line.get("split", "train")] = line
         step = max(step, line.get("step", 0))
-    found: dict[str, Any] = {"step": step, "steps": read_record(metrics.parent).get("steps", 0)}
+    progress: dict[str, Any] = {"step": step, "steps": read_record(metrics.parent).get("steps", 0)}
     for split in ("dev", "train"):
         if split in last and isinstance(last[split].get("loss"), float):
-            return found | {"metric": f"{split} loss", "value": last[split]["loss"]}
-    return found
+            return progress | {"metric": f"{split} loss", "value": last[split]["loss"]}
+    return progress

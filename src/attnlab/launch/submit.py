@@ -1,4 +1,4 @@
-"""From a command to a job, or to an array of jobs with one that gathers what they found."""
+"""From a command to a job, or to an array of jobs and one that gathers their results."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.launch.config import LaunchConfig, SlurmSection
-from attnlab.launch.records import Submission, note, submissions_of
-from attnlab.launch.slurm import PLACE, cancel, must_be_there, submit
-from attnlab.launch.status import at_work
+from attnlab.launch.records import Submission, record_submission, submissions_of
+from attnlab.launch.slurm import SLURM_FOLDER, cancel, require_slurm, submit
+from attnlab.launch.status import active_jobs
 from attnlab.runs.folder import ROOT
 
 Command = Sequence[str]
@@ -24,29 +24,29 @@ Command = Sequence[str]
 def submit_run(
     launch: LaunchConfig, name: str, folder: Path, begin: Command, again: Command, on_each: int = 1
 ) -> Submission:
-    """One run as one job. `begin` starts it in `folder`, `again` goes on with it after a restart.
+    """Submit one run as one job. `begin` starts it in `folder`, `again` resumes it after a restart.
 
-    On several nodes these are what each of the run's processes does, `on_each` of them on every node.
+    On several nodes every process of the run executes them, `on_each` processes per node.
     """
-    ready(folder)
+    check_can_submit(folder)
     task = _task(folder, begin, again, folder, on_each if launch.slurm.nodes > 1 else None)
-    with _attempt(folder):
+    with _undone_on_failure(folder):
         jobs = submit([task], folder, launch.slurm, name)
-    return _noted(folder, Submission(shlex.join(begin), _now(), jobs, ["."]))
+    return _recorded(folder, Submission(shlex.join(begin), _now(), jobs, ["."]))
 
 
 def submit_array(
     launch: Any, name: str, folder: Path, commands: Sequence[Command], runs: Sequence[str], gather: Command
 ) -> Submission:
-    """Many commands as the tasks of one array, `launch.array.at_once` at a time, then one that gathers.
+    """Submit many commands as the tasks of one array, `launch.array.at_once` at a time, then one that gathers.
 
-    Every command must be one that can be given again: a task that is put back in the queue starts with it anew and
-    is to find by itself what is left to do. `runs` says where each works, seen from `folder`. The last job starts when
-    all others have ended, however they ended.
+    Every command must be repeatable: a requeued task runs it again, and the command must find out what is left to do.
+    `runs` are the folders in which they work, relative to `folder`. The last job starts when all others have ended,
+    successfully or not.
     """
-    ready(folder)
+    check_can_submit(folder)
     tasks = [_task(folder, command, command, folder / run) for command, run in zip(commands, runs, strict=True)]
-    with _attempt(folder):
+    with _undone_on_failure(folder):
         jobs = submit(tasks, folder, launch.slurm, name, launch.array.at_once)
         array = jobs[0].partition("_")[0]
         last = _task(folder, gather, gather, None)
@@ -55,54 +55,54 @@ def submit_array(
         except UserError:
             cancel(folder, array)
             raise
-    return _noted(folder, Submission(shlex.join(gather), _now(), jobs, list(runs), last_job))
+    return _recorded(folder, Submission(shlex.join(gather), _now(), jobs, list(runs), last_job))
 
 
-def ready(folder: Path) -> None:
-    """One sentence if no job can be handed in for this folder now."""
-    must_be_there()
-    none_at_work(folder)
+def check_can_submit(folder: Path) -> None:
+    """A UserError if no job can be submitted for this folder now."""
+    require_slurm()
+    check_no_active_jobs(folder)
 
 
-def none_at_work(folder: Path) -> None:
-    """One sentence if jobs of an earlier submission are still to be waited for."""
+def check_no_active_jobs(folder: Path) -> None:
+    """A UserError if jobs of an earlier submission are still queued or running."""
     submissions = submissions_of(folder)
-    going = at_work(folder, submissions[-1].all) if submissions else []
-    if going:
-        raise UserError(f"{folder}: job {going[0]} is still at it ('attnlab jobs'): wait, or cancel it first.")
+    active = active_jobs(folder, submissions[-1].all) if submissions else []
+    if active:
+        raise UserError(f"{folder}: job {active[0]} is still active ('attnlab jobs'): wait, or cancel it first.")
 
 
 @contextmanager
-def _attempt(folder: Path) -> Iterator[None]:
-    """Around a submission: if it is refused, the folders made for it go again."""
-    place = folder / PLACE
-    made = [path for path in (place, folder) if not path.exists()]
+def _undone_on_failure(folder: Path) -> Iterator[None]:
+    """Create the folders of a submission; if it is refused, remove them."""
+    slurm_folder = folder / SLURM_FOLDER
+    created = [path for path in (slurm_folder, folder) if not path.exists()]
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        slurm_folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{place}: the folder cannot be made: {error.strerror}.") from None
+        raise UserError(f"{slurm_folder}: the folder cannot be created: {error.strerror}.") from None
     try:
         yield
     except BaseException:
-        for path in made:
+        for path in created:
             shutil.rmtree(path, ignore_errors=True)
         raise
 
 
 def _task(folder: Path, begin: Command, again: Command, run: Path | None, on_each: int | None = None) -> Any:
-    from attnlab.launch.task import Task
+    from attnlab.launch.task import SlurmTask
 
     here = Path.cwd()
-    return Task(list(begin), list(again), here / run if run else None, here, here / folder / PLACE, on_each)
+    return SlurmTask(list(begin), list(again), here / run if run else None, here, here / folder / SLURM_FOLDER, on_each)
 
 
 def _small(slurm: SlurmSection) -> SlurmSection:
-    """For a job that only reads and draws."""
+    """The resources of a job that only reads results and draws figures."""
     return slurm.model_copy(update={"gpus": None, "cpus": None})
 
 
-def _noted(folder: Path, submission: Submission) -> Submission:
-    note(folder, submission, ROOT)
+def _recorded(folder: Path, submission: Submission) -> Submission:
+    record_submission(folder, submission, ROOT)
     first, count = submission.jobs[0], len(submission.jobs)
     if submission.gather is None:
         console.result(f"job: {first}")

@@ -1,18 +1,18 @@
-"""What a job does on its node: run a command of the lab in a child, save when told to, go on after a restart.
+"""What a job does on its node: run a command of the lab in a child, save when asked, resume after a restart.
 
-Slurm's signals reach every process of a job. What they mean here:
+Slurm's signals reach every process of a job. Their meaning here:
 
-SIGUSR2  time is nearly up. submitit's handler calls `checkpoint`: the child is asked to stop and saves, then the job
-         is put back in the queue.
-SIGTERM  the child saves by itself and ends. If Slurm still calls the job running, it was pre-empted and has its time
-         of grace: a job that ends by itself would be taken for done, so it is put back in the queue as above.
-         If not, Slurm has decided already, cancelled or back in the queue, and it is not for the job to say which.
+SIGUSR2  the time limit is near. submitit's handler calls `checkpoint`: the child is asked to stop and saves, then the
+         job is requeued.
+SIGTERM  the child saves by itself and ends. If Slurm still reports the job as running, it was pre-empted with a grace
+         time: a job that ends by itself would count as completed, so it is requeued as above. If not, Slurm has
+         already cancelled or requeued it, and the job has nothing to decide.
 
-A job of several nodes has a task on each, and the first decides: `node` is what they run. The others end without a
-fuss whatever happens, so that Slurm lets the first finish.
+A job of several nodes has a task on each, which runs `attnlab.launch.node`, and the first decides. The others end with
+exit code 0 after a stop, so that Slurm lets the first finish.
 
-A job can also be killed outright and started again by Slurm; whether there is a run to go on with is looked up in the
-folder each time, never remembered.
+Slurm can also kill a job outright and start it again; whether there is a run to resume is read from the folder at each
+start.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from attnlab.base.files import write_text
 from attnlab.launch.queue import state_of
 from attnlab.runs.folder import is_run, read_status
 
-WARNING = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]  # the one submitit asks Slurm for: SIGUSR2 unless told
-STOPPED = (128 + signal.SIGTERM, -signal.SIGTERM)  # told to stop: after saving, or before it could
+WARNING = signal.Signals[f"SIG{JobEnvironment.USR_SIG}"]  # the signal submitit asks Slurm for: SIGUSR2 by default
+STOPPED = (128 + signal.SIGTERM, -signal.SIGTERM)  # asked to stop: after saving, or before it could save
 
 
 @dataclass
-class Task:
-    """A command with the folder it writes to; `again` goes on with what `begin` has begun there."""
+class SlurmTask:
+    """A command with the folder it writes to: `begin` starts a run there, `again` resumes it."""
 
     begin: list[str]
     again: list[str]
-    folder: Path | None  # of the run; None for what is done whenever it is asked
+    folder: Path | None  # of the run; None: a command that is simply run again
     cwd: Path
-    exits: Path  # where the exit code is left for those who wait
+    exits: Path  # folder of the file with the exit code
     on_each: int | None = None  # processes on each of several nodes; None: one node, and the command starts its own
     _child: int | None = field(default=None, repr=False)
 
@@ -54,25 +54,25 @@ class Task:
         environment = JobEnvironment()
         if environment.global_rank:
             code = self._run()
-            sys.exit(0 if code in STOPPED else code)  # what it means is for the first to say
+            sys.exit(0 if code in STOPPED else code)  # the first task decides about the job
         job = environment.job_id
-        said = self.exits / f"{job}_exit"
-        said.unlink(missing_ok=True)
+        exit_file = self.exits / f"{job}_exit"
+        exit_file.unlink(missing_ok=True)
         try:
             code = self._run()
             if code in STOPPED:
                 if _still_running(job):
-                    signal.raise_signal(WARNING)  # submitit's handler: checkpoint, back in the queue, exit
+                    signal.raise_signal(WARNING)  # submitit's handler: checkpoint, requeue, exit
                 sys.exit(STOPPED[0])
-        except UncompletedJobError as reason:  # from that handler, wherever it came in
-            console.fail(f"{reason} The run has saved; give it more --time or --restarts and go on with --resume.")
+        except UncompletedJobError as reason:  # raised by that handler, wherever it interrupted
+            console.fail(f"{reason} The run has saved; resume it with --resume and more --time or --restarts.")
             code = STOPPED[0]
         code = 128 - code if code < 0 else code
-        write_text(said, f"{code}\n")
+        write_text(exit_file, f"{code}\n")
         sys.exit(code)
 
     def checkpoint(self) -> DelayedSubmission:
-        """Called by submitit, in a signal handler: let the child save and end, and hand over what goes on."""
+        """Called by submitit in a signal handler: let the child save and end, and return the task to requeue."""
         if self._child is not None:
             try:
                 os.kill(self._child, signal.SIGTERM)
@@ -82,7 +82,7 @@ class Task:
         return DelayedSubmission(replace(self, _child=None))
 
     def _command(self) -> list[str]:
-        """What is left to do; empty if nothing is."""
+        """The command that is left to run; empty if the run is finished."""
         if self.folder is None or not is_run(self.folder):
             return self.begin
         return [] if read_status(self.folder)["state"] == "finished" else self.again
@@ -93,7 +93,9 @@ class Task:
             command = [sys.executable, "-m", "attnlab.launch.node", str(self.on_each), str(self.folder), *command]
         if not command:
             return 0
-        signal.pthread_sigmask(signal.SIG_BLOCK, {WARNING})  # for the child and its children: they would die of it
+        signal.pthread_sigmask(
+            signal.SIG_BLOCK, {WARNING}
+        )  # inherited by the child and its children, which it would kill
         child = subprocess.Popen(command, cwd=self.cwd)
         self._child = child.pid
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {WARNING})
@@ -107,4 +109,7 @@ def _still_running(job: str) -> bool:
     try:
         return state_of(job) == "RUNNING"
     except UserError:
-        return False  # nobody to ask: end, the run has saved
+        return False  # Slurm cannot be asked: end, the run has saved
+
+
+Task = SlurmTask  # jobs that wait in a queue may have been pickled under this name

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.runs.folder import is_run, read_config, read_record, read_status
-from attnlab.runs.metrics import read_metrics
+from attnlab.runs.metrics import last_metrics
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,8 @@ def find_runs(root: Path) -> Iterator[Path]:
 
 def summarise(path: Path) -> Summary:
     record, status = read_record(path), read_status(path)
-    last: dict[str, Any] = {}
-    for last in read_metrics(path / "metrics.jsonl"):  # noqa: B007  # the last line has the current step
-        pass
     training = record.get("training", {})
+    last = {} if {"step", "seconds"} <= training.keys() else last_metrics(path / "metrics.jsonl")
     return Summary(
         path,
         record["kind"],

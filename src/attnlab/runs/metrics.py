@@ -57,6 +57,30 @@ def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
                 yield values
 
 
+def last_metrics(path: Path, block: int = 8192) -> dict[str, Any]:
+    """The last measurement of a run, read from the end of the file; empty without one."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return {}
+    with file:
+        start, tail = file.seek(0, os.SEEK_END), b""
+        while start > 0:
+            size = min(block, start)
+            start -= size
+            file.seek(start)
+            tail = file.read(size) + tail
+            lines = tail.split(b"\n")
+            for line in reversed(lines if start == 0 else lines[1:]):  # the first may be cut by the block
+                try:
+                    values = json.loads(line)
+                except ValueError:
+                    continue  # half a line, from a process killed while writing, or an empty one
+                if isinstance(values, dict):
+                    return values
+    return {}
+
+
 def series(path: Path, split: str, name: str) -> tuple[list[int], list[float]]:
     """The steps and values of one metric of one split, for a curve."""
     points = [

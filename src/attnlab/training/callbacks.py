@@ -1,7 +1,7 @@
-"""What happens beside the loop: metrics to a file, to TensorBoard, to the screen.
+"""Beside the training loop: metrics to a file, to TensorBoard, to the screen.
 
-A callback sees every step and every evaluation and changes nothing; it may end the run by raising `Stopped`, and the
-state is saved first.
+A callback sees every step and every evaluation and changes nothing. It may end the run by raising `Stopped`; the state
+is saved first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StepReport:
-    """What one optimizer step did, as far as it is known without waiting for the device."""
+    """What is known of one optimizer step without waiting for the device."""
 
     lr: float
     seconds: float
@@ -30,7 +30,7 @@ class StepReport:
 
 @dataclass(frozen=True)
 class LogLine:
-    """The steps since the last line."""
+    """The steps since the last logged line."""
 
     loss: float
     lr: float
@@ -52,17 +52,17 @@ class LogLine:
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """What lies ahead: how many steps, and how many in an epoch (about)."""
+class RunLength:
+    """The length of a run: its steps, and about how many of them an epoch has."""
 
     steps: int
     steps_per_epoch: float
 
 
 class Callback:
-    """Does nothing; a callback overrides what it is interested in."""
+    """Does nothing; subclasses override the events they need."""
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None: ...
+    def on_start(self, state: TrainState, length: RunLength) -> None: ...
 
     def on_step(self, state: TrainState, report: StepReport) -> None: ...
 
@@ -76,30 +76,30 @@ class Callback:
 
 
 class JointProgress(Callback):
-    """Tells a joint objective how far the run is, from where it was taken up on."""
+    """Passes the progress of the run to a joint objective, also after a resume."""
 
     def __init__(self, objective: Joint) -> None:
         self.objective, self.steps = objective, 1
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
-        self.steps = outlook.steps
-        self._tell(state)
+    def on_start(self, state: TrainState, length: RunLength) -> None:
+        self.steps = length.steps
+        self._update(state)
 
     def on_step(self, state: TrainState, report: StepReport) -> None:
-        self._tell(state)
+        self._update(state)
 
-    def _tell(self, state: TrainState) -> None:
-        self.objective.progress = min(1.0, state.step / max(1, self.steps - 1))  # of the step about to be made
+    def _update(self, state: TrainState) -> None:
+        self.objective.progress = min(1.0, state.step / max(1, self.steps - 1))  # of the next step
 
 
 class MetricsFile(Callback):
-    """One line of JSON per logged line and per evaluation."""
+    """Writes one line of JSON per logged line and per evaluation."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.writer: MetricsWriter | None = None
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, length: RunLength) -> None:
         cut_back(self.path, state.metrics_position)
         self.writer = MetricsWriter(self.path)
 
@@ -131,7 +131,7 @@ class MetricsFile(Callback):
 
 
 class TensorBoard(Callback):
-    """The same numbers as TensorBoard events, when that extra is installed."""
+    """Writes the same numbers as TensorBoard events, if that extra is installed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -145,10 +145,10 @@ class TensorBoard(Callback):
             return False
         return True
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, length: RunLength) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        # Events after the checkpoint belong to steps that will be made again.
+        # Events after the checkpoint belong to steps that will be repeated.
         self.writer = SummaryWriter(str(self.folder), purge_step=state.step + 1 if state.step else None)
 
     def on_log(self, state: TrainState, line: LogLine) -> None:

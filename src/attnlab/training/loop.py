@@ -26,10 +26,10 @@ from attnlab.base.randomness import random_untouched
 from attnlab.config import TrainingSection
 from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
-from attnlab.distributed.sharding import cut_up, in_one_piece, put_together
+from attnlab.distributed.sharding import full_tensor, gather_weights, scatter_weights
 from attnlab.distributed.team import ALONE, Processes
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
-from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.callbacks import Callback, RunLength, StepReport
 from attnlab.training.compiling import compiled
 from attnlab.training.objectives import Objective
 from attnlab.training.schedules import Schedule
@@ -112,7 +112,7 @@ class Trainer:
 
     def fit(self) -> TrainState:
         """Train from where `state` stands to the end, to early stopping or to an interruption."""
-        self._tell("on_start", self.state, Outlook(self.schedule.steps, self.batches.steps_in(0)))
+        self._tell("on_start", self.state, RunLength(self.schedule.steps, self.batches.steps_in(0)))
         try:
             self._run_or_save()
             self._put_together()
@@ -216,7 +216,7 @@ class Trainer:
         if self.clip is None:
             return None
         norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
-        return None if norm is None else in_one_piece(norm).detach()
+        return None if norm is None else full_tensor(norm).detach()
 
     def _set_rate(self) -> float:
         """The schedule's factor times each group's peak; returns the rate of the last group."""
@@ -285,7 +285,7 @@ class Trainer:
 
     def _put_together(self) -> None:
         if self.whole is not self.model:
-            put_together(self.model, self.whole)
+            gather_weights(self.model, self.whole)
 
     def _stop_if_asked(self) -> None:
         """Whichever process received the signal, all stop after the same step."""
@@ -341,7 +341,7 @@ class Trainer:
         model = self.accelerator.unwrap_model(self.model)
         load_weights(self.accelerator.unwrap_model(self.whole), found.tensors["model"])
         if self.whole is not self.model:
-            cut_up(self.whole, self.model)
+            scatter_weights(self.whole, self.model)
         load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
         load_random_of(self.processes.rank, found.tensors["random"], found.state["random"])
         if self.accelerator.scaler is not None:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.base.randomness import load_random, random_tensors
-from attnlab.distributed.sharding import cut_like, in_one_piece
+from attnlab.distributed.sharding import full_tensor, shard_like
 from attnlab.distributed.team import Processes
 
 Tensors = dict[str, Tensor]
@@ -46,7 +46,7 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> Ten
     """The optimizer's tensors, named `parameter/key`."""
     names = {id(parameter): name for name, parameter in model.named_parameters()}
     return {
-        f"{names[id(parameter)]}/{key}": in_one_piece(torch.as_tensor(value)).detach().cpu().contiguous()
+        f"{names[id(parameter)]}/{key}": full_tensor(torch.as_tensor(value)).detach().cpu().contiguous()
         for parameter, entries in optimizer.state.items()
         for key, value in entries.items()
         if value is not None
@@ -60,8 +60,8 @@ def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: 
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
-        target = parameters[parameter]
-        states.setdefault(order[id(target)], {})[key] = cut_like(tensor.clone(), target)
+        mine = parameters[parameter]
+        states.setdefault(order[id(mine)], {})[key] = shard_like(tensor.clone(), mine)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batches
-from attnlab.training.callbacks import Callback, Outlook, StepReport
+from attnlab.training.callbacks import Callback, RunLength, StepReport
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import Objective
 from attnlab.training.optimizers import make_optimizer
@@ -55,7 +55,7 @@ class Stopwatch(Callback):
         self.seconds: list[float] = []
         self.tokens: list[int] = []
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, outlook: RunLength) -> None:
         self.last = self.clock()
 
     def on_step(self, state: TrainState, report: StepReport) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from attnlab.base import console
 from attnlab.base.errors import RunFailed
 from attnlab.stats.scores import Scores
-from attnlab.training.callbacks import Callback, Outlook
+from attnlab.training.callbacks import Callback, RunLength
 from attnlab.training.snapshot import TrainState
 
 RATE_CUT = 1 / 3
@@ -45,7 +45,7 @@ class CollapseWatch(Callback):
         """What the evaluation just made found: it tells, since a callback sees numbers only."""
         self.row, self.said, self.steps_per_epoch = 0, False, 1.0
 
-    def on_start(self, state: TrainState, outlook: Outlook) -> None:
+    def on_start(self, state: TrainState, outlook: RunLength) -> None:
         self.steps_per_epoch = outlook.steps_per_epoch
 
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
