@@ -21,9 +21,9 @@ def steps_in(seconds: float, config: LanguageConfig) -> int:
     seed_everything(config.training.seed)
     job = LanguageJob(config)
     parts = job.build(config.machine.device)
-    batches = job.batches(parts.data)
+    batches = job.batches(parts.data)  # type: ignore[arg-type]
     if config.machine.precision == "auto":
         config = config.model_copy(deep=True)
         config.machine.precision, _ = choose_precision(parts.model, parts.objective, batches, config, FEWEST_STEPS)
-    pace = measure_pace(parts.model, parts.objective, batches, config)  # type: ignore[arg-type]
+    pace = measure_pace(parts.model, parts.objective, batches, config)
     return max(1, round(seconds / pace.seconds_a_step))
