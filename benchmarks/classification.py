@@ -36,10 +36,10 @@ from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
+from attnlab.data.tasks.catalog import read_texts, wanted
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.job import ClassifyJob, encode_splits
-from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.job import Parts, RunOptions
 from attnlab.models.pretrained.classifier import predict
@@ -48,9 +48,8 @@ from attnlab.models.pretrained.source import model_folder
 from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.stats.intervals import Mean
 from attnlab.stats.scores import Scores
-from attnlab.training.callbacks import Callback, RunLength, StepReport
+from attnlab.training.callbacks import Callback, RunLength, StepReport, TrainState
 from attnlab.training.objectives import Classification
-from attnlab.training.snapshot import TrainState
 
 WARM_UP = 2  # batches, before the first round
 

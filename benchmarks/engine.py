@@ -37,13 +37,11 @@ from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, preset
-from attnlab.training.callbacks import Callback, MetricsFile, StepReport
+from attnlab.training.callbacks import Callback, MetricsFile, StepReport, TrainState
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import Classification, NextToken
-from attnlab.training.optimizers import make_optimizer
-from attnlab.training.schedules import Schedule
+from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.setup import make_accelerator
-from attnlab.training.snapshot import TrainState
 
 OPTIMIZER = OptimizerSection(name="adamw", lr=1e-3)
 

@@ -17,13 +17,11 @@ import torch.distributed as dist
 
 from attnlab.base import console
 from attnlab.data.batching import Batch
-from attnlab.distributed.rank import find_rank
-from attnlab.distributed.team import Processes, joined
+from attnlab.distributed.team import Processes, find_rank, joined
 from attnlab.launch.processes import run_processes
 from attnlab.models.gpt import GPT, preset
-from attnlab.training.objectives import NextToken
+from attnlab.training.objectives import NextToken, StepLoss
 from attnlab.training.scaling import FP32, bytes_sent
-from attnlab.training.step_loss import StepLoss
 
 
 def measure(team: Processes, width: int, rounds: int) -> None:

@@ -51,7 +51,7 @@ class Files:
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if code.co_name == "<module>":
+        if code.co_name == "<module>" or (code.co_name == "_build" and code.co_filename.endswith("lazy.py")):
             self.importing += (event == "call") - (event == "return")
         elif (
             event == "call"
@@ -70,7 +70,7 @@ class Files:
 def trace_command(words: list[str]) -> list[str]:
     from attnlab.cli import main
 
-    sys.argv = ["attnlab", "--quiet", *words]
+    sys.argv = ["attnlab", *words]
     files = Files()
     files.start()
     try:

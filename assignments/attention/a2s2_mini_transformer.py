@@ -40,17 +40,14 @@ from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.text.reading import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
-from attnlab.jobs.pretrain import mean_loss
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, GPTShape
 from attnlab.report import figures
-from attnlab.training.callbacks import Callback, LogLine
+from attnlab.training.callbacks import Callback, LogLine, TrainState
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
-from attnlab.training.objectives import NextToken
-from attnlab.training.optimizers import make_optimizer
-from attnlab.training.schedules import Schedule
+from attnlab.training.objectives import NextToken, mean_loss
+from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.setup import make_accelerator, resolve
-from attnlab.training.snapshot import TrainState
 
 QUICK = os.environ.get("ATTNLAB_QUICK") == "1"
 SEEDS, STEPS, BATCH = (1, 6, 4) if QUICK else (3, 400, 32)

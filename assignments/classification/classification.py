@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from attnlab.base.errors import UserError, nearest
-from attnlab.base.exit_codes import one_sentence
+from attnlab.base.interrupts import one_sentence
 from experiments import EXPERIMENTS, TYPES, Asked, run_experiment
 
 

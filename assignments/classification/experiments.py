@@ -13,9 +13,9 @@ from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
+from attnlab.data.tasks.catalog import read_texts
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify.job import ClassifyJob
-from attnlab.jobs.classify.texts import read_texts
 from attnlab.report import figures
 from attnlab.runs import fresh_path
 from attnlab.training.setup import resolve_device

@@ -15,8 +15,7 @@ from typing import Any
 
 from attnlab.experiments.views.language import shown_perplexity as perplexity
 from attnlab.experiments.views.view import signed
-from attnlab.report.numbers import plus_minus
-from attnlab.stats.intervals import Mean, Proportion, paired_difference
+from attnlab.stats.intervals import Mean, Proportion, paired_difference, plus_minus
 
 DATA = Path(__file__).parent / "data"
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from attnlab.base.errors import UserError
 from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, UNKNOWN_CHAR
-from attnlab.training.schedules import Schedule
+from attnlab.training.optimizers import Schedule
 
 Load = Callable[[str], ModuleType]
 DATA = Path(os.environ.get("ATTNLAB_DATA", "")) / "birthplaces"

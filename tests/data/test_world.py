@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.data.world import names, sentences
+from attnlab.data.world import wording
 from attnlab.data.world.files import write_world
-from attnlab.data.world.names import Draws
+from attnlab.data.world.wording import Draws
 from attnlab.data.world.world import SPLITS, World, WorldSpec
 
 SMALL = WorldSpec(people=402, places=20, documents=5, paraphrases=3, sentences=3, seed=7)
@@ -27,25 +27,25 @@ def birthplace_patterns() -> list[re.Pattern[str]]:
     blanks = {"name": r"(?P<name>\w+ \w+)", "place": r"(?P<place>\w+)", "year": r"\d+", "job": r"\w+"}
     blanks["a_job"] = r"an? \w+"
     return [
-        re.compile("(?:^|(?<=[.] ))" + re.sub(r"\\\{(\w+)\\\}", lambda m: blanks[m[1]], re.escape(wording)))
-        for wording in sentences.BIRTHPLACE
+        re.compile("(?:^|(?<=[.] ))" + re.sub(r"\\\{(\w+)\\\}", lambda m: blanks[m[1]], re.escape(text)))
+        for text in wording.BIRTHPLACE
     ]
 
 
 def test_names_are_unique_in_a_world_of_a_million() -> None:
-    people = names.invent_people(Draws(3), np.arange(1_000_000))
+    people = wording.invent_people(Draws(3), np.arange(1_000_000))
     assert len(set(people)) == 1_000_000
     assert all(len(name.split(" ")) == 2 and name.isprintable() for name in people[:1000])
 
 
 def test_names_stay_unique_up_to_the_last_family_that_fits() -> None:
-    last = names.invent_people(Draws(3), np.arange(names.MOST_PEOPLE - 100_000, names.MOST_PEOPLE))
-    assert not set(last) & set(names.invent_people(Draws(3), np.arange(100_000)))
+    last = wording.invent_people(Draws(3), np.arange(wording.MOST_PEOPLE - 100_000, wording.MOST_PEOPLE))
+    assert not set(last) & set(wording.invent_people(Draws(3), np.arange(100_000)))
 
 
 def test_no_word_is_both_a_place_and_part_of_a_name() -> None:
-    world = World(WorldSpec(people=20_000, places=names.MOST_PLACES))
-    assert len(set(world.places)) == names.MOST_PLACES
+    world = World(WorldSpec(people=20_000, places=wording.MOST_PLACES))
+    assert len(set(world.places)) == wording.MOST_PLACES
     assert not set(world.places) & {word for person in world.people for word in person.name.split()}
 
 
@@ -82,7 +82,7 @@ def test_a_person_gets_as_many_birthplace_wordings_as_asked(paraphrases: int) ->
         found = {i for i, pattern in enumerate(birthplace_patterns()) if pattern.search(document)}
         wordings.setdefault(number % spec.people, set()).update(found)
     assert all(len(found) == paraphrases for found in wordings.values())
-    assert set.union(*wordings.values()) == set(range(len(sentences.BIRTHPLACE)))
+    assert set.union(*wordings.values()) == set(range(len(wording.BIRTHPLACE)))
 
 
 def test_unshuffled_documents_begin_with_the_birthplace_and_shuffled_ones_vary() -> None:
@@ -244,7 +244,7 @@ def test_a_world_told_block_by_block_is_the_same_world(monkeypatch: pytest.Monke
     """A large world is never in memory as a whole; the blocks must not show in what is told."""
     whole = World(SMALL)
     corpus, questions = whole.corpus(), {split: whole.questions(split) for split in SPLITS}
-    monkeypatch.setattr("attnlab.data.world.world.BLOCK", 24 * names.MEMBERS)
+    monkeypatch.setattr("attnlab.data.world.world.BLOCK", 24 * wording.MEMBERS)
     pieces = World(SMALL)
     write_world(pieces, tmp_path / "world")
     assert "people" not in vars(pieces), "writing a world must not gather everybody"
@@ -253,7 +253,7 @@ def test_a_world_told_block_by_block_is_the_same_world(monkeypatch: pytest.Monke
 
 
 def test_there_are_many_wordings_and_the_further_ones_change_no_smaller_world() -> None:
-    assert len(set(sentences.birthplace(False))) == 32 and len(set(sentences.birthplace(True))) >= 16
+    assert len(set(wording.birthplace(False))) == 32 and len(set(wording.birthplace(True))) >= 16
     few, all_ = (World(dataclasses.replace(SMALL, people=40, documents=32, paraphrases=n)).corpus() for n in (16, 32))
     assert few[: 16 * 40] == all_[: 16 * 40] and few != all_
     person = World(SMALL).people[0]

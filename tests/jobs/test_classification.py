@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from attnlab.jobs.classify.page import accuracy_by_epoch, passages, scores_of
-from attnlab.report.run_page import write_run_page
+from attnlab.report.page import write_run_page
 from attnlab.runs import MetricsWriter, RunFolder, read_record
 
 CLASSES = ["no", "yes"]

@@ -19,9 +19,8 @@ from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
 from attnlab.models.bert.model import BertModel
 from attnlab.models.pretrained.source import model_folder
-from attnlab.training.callbacks import JointProgress, RunLength, StepReport
+from attnlab.training.callbacks import JointProgress, RunLength, StepReport, TrainState
 from attnlab.training.objectives import Classification, Joint, MaskedWords
-from attnlab.training.snapshot import TrainState
 
 SMALL = BertConfig(
     vocabulary=97, width=24, layers=2, heads=3, inside=40, context=32, dropout=0.0, attention_dropout=0.0

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from attnlab.data.batching import Batch
+from attnlab.jobs.language import prefix_losses, token_losses
 from attnlab.models.gpt import GPT, preset
-from attnlab.models.losses import prefix_losses, token_losses
 from attnlab.training.objectives import NextToken
 
 CAUSAL = ("vanilla", "cosine", "shared-qkv", "synthesizer", "aft-simple", "fastformer", "performer", "linear")

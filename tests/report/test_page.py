@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from attnlab.report.page import Passage, Table, write_page
-from attnlab.report.run_page import write_run_page
+from attnlab.report.page import Passage, Table, write_page, write_run_page
 from attnlab.runs import MetricsWriter, RunFolder
 from attnlab.stats.intervals import Proportion
 

@@ -108,7 +108,7 @@ def configs(folder: Path, sharded: bool) -> dict[str, tuple[str, Any]]:
 
 
 def run_all(folder: Path, out: Path, sharded: bool) -> None:
-    with patch("attnlab.report.run_page.write_run_page"):  # figures take longer than the training
+    with patch("attnlab.report.page.write_run_page"):  # figures take longer than the training
         for name, (kind, config) in configs(folder, sharded).items():
             KINDS[kind].job()(config).run(RunOptions(out / name))
 

@@ -20,14 +20,12 @@ from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batch, Batches, BatchPlan
 from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training import compile_choice, loop, setup
-from attnlab.training.callbacks import Callback, StepReport
+from attnlab.training.callbacks import Callback, StepReport, TrainState
 from attnlab.training.compile_choice import choose_compile, decide
+from attnlab.training.estimate import Pace
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
-from attnlab.training.optimizers import make_optimizer
-from attnlab.training.schedules import Schedule
+from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.setup import make_accelerator
-from attnlab.training.snapshot import TrainState
-from attnlab.training.speed import Pace
 
 
 class Rows:

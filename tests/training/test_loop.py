@@ -19,12 +19,10 @@ from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import Batch, Batches, BatchPlan
 from attnlab.runs.checkpoints import Checkpoints
-from attnlab.training.callbacks import Callback, LogLine, StepReport
+from attnlab.training.callbacks import Callback, LogLine, StepReport, TrainState
 from attnlab.training.loop import Environment, Learner, Metric, Plan, Trainer
-from attnlab.training.optimizers import make_optimizer
-from attnlab.training.schedules import Schedule
+from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.setup import make_accelerator
-from attnlab.training.snapshot import TrainState
 
 TARGETS = torch.randn(48, 3, generator=torch.Generator().manual_seed(1))
 

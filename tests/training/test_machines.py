@@ -15,7 +15,7 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.distributed.exits import PEER_LOST, ProcessExit, cause, stopped_by
-from attnlab.distributed.rank import Rank
+from attnlab.distributed.team import Rank
 from attnlab.launch.rendezvous import LauncherGroup
 
 

@@ -7,10 +7,10 @@ import torch
 from attnlab.config import check
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.text.stream import Blocks
+from attnlab.data.text.reading import Blocks
 from attnlab.models.gpt import GPT, preset
+from attnlab.training.estimate import TIMED, measure_pace
 from attnlab.training.objectives import NextToken
-from attnlab.training.speed import TIMED, measure_pace
 
 
 def test_measuring_changes_nothing_and_counts_tokens() -> None:

@@ -17,7 +17,7 @@ from tests.tiny_models import tiny_model
 from tests.training.processes_worker import run_all, write_data
 
 from attnlab.base.errors import UserError
-from attnlab.distributed.rank import Rank, find_rank
+from attnlab.distributed.team import Rank, find_rank
 from attnlab.launch.processes import run_processes
 from attnlab.runs import read_metrics, read_record, read_status
 

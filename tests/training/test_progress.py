@@ -8,9 +8,8 @@ import pytest
 from rich.console import Console
 
 from attnlab.base import console
-from attnlab.training.callbacks import LogLine, RunLength, StepReport
+from attnlab.training.callbacks import LogLine, RunLength, StepReport, TrainState
 from attnlab.training.progress import ProgressBar, fitted
-from attnlab.training.snapshot import TrainState
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 110, 160])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from attnlab.config import ScheduleSection
-from attnlab.training.schedules import Schedule
+from attnlab.training.optimizers import Schedule
 
 
 def rates(steps: int, **settings: Any) -> list[float]:

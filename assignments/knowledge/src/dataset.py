@@ -19,8 +19,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from attnlab.base.errors import UserError, unknown
+from attnlab.base.files import read_text
 from attnlab.data.questions import split_pair
-from attnlab.data.text.reading import numbered_lines, read_text
+from attnlab.data.text.reading import numbered_lines
 from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, Vocabulary
 from utils import one_sentence
 

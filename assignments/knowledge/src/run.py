@@ -11,11 +11,11 @@ from typing import NoReturn
 from attention import VARIANTS
 from attnlab.base import console
 from attnlab.base.errors import UserError, unknown
-from attnlab.base.files import sha256, write_text
+from attnlab.base.files import read_text, sha256, write_text
 from attnlab.base.machine.facts import resolve_device
 from attnlab.base.randomness import seed_everything
 from attnlab.data.questions import read_questions
-from attnlab.data.text.reading import read_lines, read_text
+from attnlab.data.text.reading import read_lines
 from attnlab.models.asking import answer
 from dataset import CONTEXT, MARKS, CharCorruptionDataset, NameDataset, must_fit
 from model import GPT, GPTConfig

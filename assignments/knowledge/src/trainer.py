@@ -22,12 +22,11 @@ from attnlab.config.job import JobConfig
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.job import Parts, RunOptions
-from attnlab.jobs.pretrain import mean_loss
 from attnlab.jobs.scripted import KIND, train_or_resume
 from attnlab.runs import RunFolder, is_run
+from attnlab.training.callbacks import TrainState
 from attnlab.training.estimate import estimate
-from attnlab.training.objectives import NextToken
-from attnlab.training.snapshot import TrainState
+from attnlab.training.objectives import NextToken, mean_loss
 from dataset import CharacterDataset
 from model import GPT
 from params import save_params

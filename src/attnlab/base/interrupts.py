@@ -6,6 +6,7 @@ A second Ctrl-C stops at once. A second SIGTERM changes nothing: a cluster sends
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from attnlab.base import console
+from attnlab.base.errors import RunFailed, UserError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -89,3 +91,19 @@ def listening() -> Iterator[StopRequest]:
         _open.pop()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Wrap everything a command or a script does."""
+    try:
+        yield
+    except (UserError, RunFailed) as error:
+        console.fail(str(error))
+        sys.exit(error.exit_code)
+    except Interrupted as interruption:
+        sys.exit(interruption.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)  # a second Ctrl-C: stop at once; the run folder records it
+    except BrokenPipeError:
+        sys.exit(141)  # the reader closed the pipe

@@ -12,7 +12,7 @@ import typer
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.base.exit_codes import one_sentence
+from attnlab.base.interrupts import one_sentence
 from attnlab.cli.lazy import LazyGroup
 from attnlab.version import __version__
 

@@ -92,7 +92,7 @@ def compare(
     """Compare kinds of attention on a text, or any settings of any job: same data, order and budget."""
     from attnlab.experiments.compare import resume_comparison, run_comparison
 
-    launch = launch_settings(ArrayLaunchConfig, launching)
+    launch = launch_settings(ArrayLaunchConfig, launching) if launching else None
     if cell is not None or gather or pair is not None:
         _part(run, cell, pair)
         return

@@ -31,7 +31,7 @@ def demo(
     """Pretrain, fine-tune and ask a small GPT; fine-tune an encoder; write one report. Takes minutes."""
     import time
 
-    launch = launch_settings(LaunchConfig, launching)
+    launch = launch_settings(LaunchConfig, launching) if launching else None
     root = out or fresh_path(ROOT, "demo")
     if not resume and root.exists() and {entry.name for entry in root.iterdir()} - KEPT:
         raise UserError(f"{root} is not empty: choose another folder with --out, or resume it with --resume.")

@@ -70,7 +70,7 @@ def sweep(
     from attnlab.experiments.experiment import SWEEP
     from attnlab.experiments.sweep import join_sweep, resume_sweep, run_sweep
 
-    launch = launch_settings(ArrayLaunchConfig, launching)
+    launch = launch_settings(ArrayLaunchConfig, launching) if launching else None
     if launch is not None:
         refuse_with_slurm(overwrite=overwrite, dry_run=dry_run, worker=worker)
         require_one_node(launch, "a sweep")

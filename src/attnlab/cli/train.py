@@ -22,8 +22,8 @@ from attnlab.cli.launch_options import (
 )
 from attnlab.config import Section
 from attnlab.config.flags import parameter_name, with_flags
-from attnlab.config.job import machine_of
 from attnlab.config.recipe import Key, leaves, load, value_of
+from attnlab.config.sections import machine_of
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
 from attnlab.launch.commandline import PROGRAM, typed_command
 from attnlab.launch.config import LaunchConfig, launch_settings
@@ -71,7 +71,7 @@ def _command(kind: str, doc: str) -> Any:
         resume: Resume = False,
         dry_run: DryRun = False,
     ) -> None:
-        launch = launch_settings(LaunchConfig, launching)
+        launch = launch_settings(LaunchConfig, launching) if launching else None
         if launch is not None:
             refuse_with_slurm(overwrite=overwrite, dry_run=dry_run)
         config = _resumed(kind, recipe, flags, run, overwrite) if resume else load(KINDS[kind].config, recipe, flags)
@@ -103,7 +103,7 @@ def _begin(context: typer.Context, processes: int, config: Section, folder: Path
 
 def start(kind: str, config: Section, options: RunOptions) -> None:
     """Run a job, in several processes if it asks for them, and print where its folder is."""
-    from attnlab.distributed.rank import find_rank
+    from attnlab.distributed.team import find_rank
 
     if machine_of(config).processes > 1 and find_rank() is None and not options.dry_run:
         _start_several(kind, config, options)
@@ -171,7 +171,7 @@ def resume(
     """Resume an interrupted or failed run, exactly where its last checkpoint is."""
     from attnlab.jobs.job import RunOptions
 
-    launch = launch_settings(LaunchConfig, launching)
+    launch = launch_settings(LaunchConfig, launching) if launching else None
     name = read_record(run)["kind"]
     if name in ("compare", "sweep"):
         what = "comparison" if name == "compare" else name

@@ -9,8 +9,7 @@ from pydantic import field_validator
 
 from attnlab.base.errors import unknown
 from attnlab.config.job import JobConfig
-from attnlab.config.rates import RatedOptimizer, usual_rate
-from attnlab.config.sections import FilePath, ScheduleSection, Section, option
+from attnlab.config.sections import FilePath, OptimizerSection, ScheduleSection, Section, option
 
 
 class TextsSection(Section):
@@ -148,6 +147,35 @@ class WatchSection(Section):
         "say", "When nearly all inputs get one class: report it (say), stop, or restart at a third of the rate (retry)."
     )
     overfit: int | None = option(None, "Check the setup: memorize this many training examples, and nothing else.", ge=2)
+
+
+METHOD_RATES = {
+    "full": 5e-5,
+    "last": 2e-4,
+    "bitfit": 1e-3,
+    "head": 1e-2,
+    "prompt": 1e-2,
+    "prefix": 5e-3,
+    "ia3": 5e-3,
+    **dict.fromkeys(("lora", "dora", "rslora", "loha", "lokr", "oft", "hra"), 5e-4),
+}
+"""With Adam and its relatives: the fewer weights are trained, the higher the rate."""
+OPTIMIZER_FACTORS = {"sgd": 200, "asgd": 2000, "adagrad": 10, "adadelta": 20_000, "adamax": 2, "rmsprop": 0.2}
+"""By how much the usual rate of another optimizer differs: rules of thumb, to start from."""
+
+
+def usual_rate(method: str, optimizer: str) -> float:
+    """Where to start with a tuning method and an optimizer; unknown names are refused elsewhere."""
+    return METHOD_RATES.get(method, METHOD_RATES["full"]) * OPTIMIZER_FACTORS.get(optimizer.lower(), 1)
+
+
+class RatedOptimizer(OptimizerSection):
+    """An optimizer whose rate, unless given, follows from what it tunes."""
+
+    topic: ClassVar[str] = OptimizerSection.topic
+    lr: float | None = option(  # type: ignore[assignment]
+        None, "Peak learning rate (default: the usual one of the tuning method and the optimizer).", gt=0
+    )
 
 
 class ClassifyConfig(JobConfig):

@@ -24,10 +24,3 @@ class JobConfig(Section):
     batch: BatchSection = BatchSection()
     training: TrainingSection = TrainingSection()
     machine: MachineSection = MachineSection()
-
-
-def machine_of(config: Section) -> MachineSection:
-    """What a run of any kind says of the machine it uses."""
-    machine = getattr(config, "machine", None)
-    assert isinstance(machine, MachineSection)
-    return machine

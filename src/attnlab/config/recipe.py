@@ -132,7 +132,11 @@ def value_of(config: Section, key: Key) -> Any:
 
 def read_recipe(path_or_name: Path) -> tuple[dict[str, Any], dict[Key, str]]:
     """A YAML file, or a shipped recipe by its name, as plain values, and the file and line of every key."""
-    path = find_recipe(path_or_name)
+    return read_yaml(find_recipe(path_or_name))
+
+
+def read_yaml(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:
+    """A YAML file as plain values, and the file and line of every key."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -250,3 +250,10 @@ class MachineSection(Section):
         if isinstance(value, int) and value < 1:
             raise ValueError("expected at least 1 thread")
         return value
+
+
+def machine_of(config: Section) -> MachineSection:
+    """What a run of any kind says of the machine it uses."""
+    machine = getattr(config, "machine", None)
+    assert isinstance(machine, MachineSection)
+    return machine

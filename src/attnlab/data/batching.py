@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from torch import Tensor
 
 IGNORE = -100  # a target that does not count
 WINDOW = 50  # batches sorted together: enough for similar lengths, few enough to stay random
+
+
+Document = TypeVar("Document")
 
 
 class Examples(Protocol):
@@ -150,3 +153,11 @@ class Batches:
         """A batch of the `count` longest examples (repeated if need be): the worst case for memory."""
         order = np.argsort(-np.asarray(self.plan.lengths), kind="stable")
         return self.collate([int(order[n % len(order)]) for n in range(count)], 0)
+
+
+def split_documents(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
+    """The documents for training and a random share for evaluation, both in their order."""
+    order = np.random.default_rng([seed, 1]).permutation(len(documents))
+    held_out = set(order[: round(share * len(documents))].tolist())
+    train = [document for n, document in enumerate(documents) if n not in held_out]
+    return train, [documents[n] for n in sorted(held_out)]

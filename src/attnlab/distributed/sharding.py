@@ -38,8 +38,6 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
 
 def full_tensor(tensor: Tensor) -> Tensor:
     """The whole of a sharded tensor; all processes must call this together."""
-    if not dist.is_initialized():
-        return tensor  # one process has no sharded tensors
     from torch.distributed.tensor import DTensor
 
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
@@ -47,8 +45,6 @@ def full_tensor(tensor: Tensor) -> Tensor:
 
 def shard_like(tensor: Tensor, other: Tensor) -> Tensor:
     """A whole tensor, sharded like `other` if that is sharded and has its shape."""
-    if not dist.is_initialized():
-        return tensor
     from torch.distributed.tensor import DTensor, distribute_tensor
 
     if isinstance(other, DTensor) and tensor.shape == other.shape:

@@ -7,22 +7,25 @@ while the others wait. Gradients are sent by the fastest backend of the device (
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.randomness import Tensors, load_random, random_tensors
+from attnlab.distributed import sharding
 from attnlab.distributed.exits import PEER_LOST
-from attnlab.distributed.rank import VARIABLES, Rank, find_rank
-from attnlab.distributed.sharding import without_averaging
 
 T = TypeVar("T")
 
@@ -77,6 +80,14 @@ class Processes:
         """Inside, gradients are accumulated in this process and not averaged yet."""
         return nullcontext()
 
+    def full_tensor(self, tensor: Tensor) -> Tensor:
+        """The whole of a sharded tensor; all processes must call this together."""
+        return tensor
+
+    def shard_like(self, tensor: Tensor, other: Tensor) -> Tensor:
+        """A whole tensor, sharded like `other` if that is sharded."""
+        return tensor
+
     @contextmanager
     def watching(self) -> Iterator[None]:
         """Inside, the loss of another process raises PeerLost."""
@@ -89,6 +100,12 @@ class ConnectedProcesses(Processes):
     def __init__(self, rank: Rank) -> None:
         self.rank, self.count, self.local_count = rank.rank, rank.count, rank.local_count
         self.objects = dist.new_group(backend="gloo", timeout=OBJECT_TIMEOUT)
+
+    def full_tensor(self, tensor: Tensor) -> Tensor:
+        return sharding.full_tensor(tensor)
+
+    def shard_like(self, tensor: Tensor, other: Tensor) -> Tensor:
+        return sharding.shard_like(tensor, other)
 
     def total(self, values: Sequence[float]) -> list[float]:
         summed = torch.tensor(values, dtype=torch.float64)
@@ -145,7 +162,7 @@ class ConnectedProcesses(Processes):
     def adding_up(self, losses: nn.Module) -> AbstractContextManager[None]:
         if isinstance(losses, nn.parallel.DistributedDataParallel):
             return losses.no_sync()
-        return without_averaging(losses)
+        return sharding.without_averaging(losses)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -221,3 +238,100 @@ def _end_with_launcher() -> None:
     while os.read(0, 1):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+# Hides torch's warning about unused parameters and its stack traces after the loss of a peer.
+QUIET_TORCH = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
+FIRST_PORT, PORTS = 20_000, 10_000
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One process among `count`, of which `local_count` are on this machine."""
+
+    rank: int
+    count: int
+    local_rank: int
+    local_count: int
+    address: str
+    port: int
+
+    def environment(self) -> dict[str, str]:
+        values = (self.rank, self.count, self.local_rank, self.local_count, self.address, self.port)
+        return {name: str(value) for name, value in zip(VARIABLES, values, strict=True)}
+
+
+def find_rank(environment: Mapping[str, str] = os.environ) -> Rank | None:
+    """The rank of this process, or None if it was started alone."""
+    if int(environment.get("WORLD_SIZE", 1)) > 1:
+        return _from_torchrun(environment)
+    # The step's variables, not the job's: a batch script, which is one process, has those too.
+    if int(environment.get("SLURM_STEP_NUM_TASKS", 1)) > 1:
+        return _from_srun(environment, _first_address)
+    return None
+
+
+def _from_torchrun(environment: Mapping[str, str]) -> Rank:
+    missing = [name for name in ("RANK", "MASTER_ADDR", "MASTER_PORT") if name not in environment]
+    if missing:
+        raise UserError(
+            f"WORLD_SIZE is {environment['WORLD_SIZE']} in the environment and {missing[0]} is not set: start with "
+            "torchrun, srun or --processes, or unset WORLD_SIZE."
+        )
+    rank, count = int(environment["RANK"]), int(environment["WORLD_SIZE"])
+    return Rank(
+        rank,
+        count,
+        int(environment.get("LOCAL_RANK", rank)),
+        int(environment.get("LOCAL_WORLD_SIZE", count)),
+        environment["MASTER_ADDR"],
+        int(environment["MASTER_PORT"]),
+    )
+
+
+def _from_srun(environment: Mapping[str, str], address_of: Callable[[str], str]) -> Rank:
+    count, nodes = int(environment["SLURM_STEP_NUM_TASKS"]), int(environment.get("SLURM_STEP_NUM_NODES", 1))
+    # '2(x3),1' means four nodes: two processes on each of the first three, one on the last
+    here = environment.get("SLURM_STEP_TASKS_PER_NODE", str(count)).split("(")[0].split(",")[0]
+    address = "127.0.0.1" if nodes == 1 else address_of(environment["SLURM_STEP_NODELIST"])
+    job, step = int(environment["SLURM_JOB_ID"]), int(environment.get("SLURM_STEP_ID", 0))
+    return Rank(
+        int(environment["SLURM_PROCID"]),
+        count,
+        int(environment["SLURM_LOCALID"]),
+        int(here),
+        environment.get("MASTER_ADDR", address),
+        int(environment.get("MASTER_PORT", FIRST_PORT + (7 * job + step) % PORTS)),
+    )
+
+
+def _first_address(nodes: str) -> str:
+    """The address of the first of 'n[1-2]': a node's name need not resolve on the network."""
+    first = _scontrol("show", "hostnames", nodes).split()[0]
+    address = re.search(r"\bNodeAddr=(\S+)", _scontrol("show", "node", first))
+    return address[1] if address else first
+
+
+def _scontrol(*words: str) -> str:
+    return subprocess.run(["scontrol", *words], capture_output=True, text=True, check=True).stdout
+
+
+def random_of_all(processes: Processes) -> tuple[Tensors, dict[str, Any]]:
+    """The generator states of all processes: those of the first, and the others' under `process N/`."""
+    tensors, plain = random_tensors()
+    packed = {name: tensor.numpy() for name, tensor in tensors.items()}
+    for n, (more, words) in enumerate(processes.gather((packed, plain))[1:], start=1):
+        tensors |= {f"process {n}/{name}": torch.from_numpy(array) for name, array in more.items()}
+        plain |= {f"process {n}/{name}": value for name, value in words.items()}
+    return tensors, plain
+
+
+def load_random_of(rank: int, tensors: Tensors, plain: dict[str, Any]) -> None:
+    """Load the states of one process from those of `random_of_all`."""
+    prefix = f"process {rank}/" if rank else ""
+    names = [name for name in tensors if name.startswith(prefix) and "/" not in name.removeprefix(prefix)]
+    words = ("numpy", "python")
+    load_random(
+        {name.removeprefix(prefix): tensors[name] for name in names}, {name: plain[prefix + name] for name in words}
+    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import check_new_folder, write_text
+from attnlab.base.files import check_new_folder, write_json, write_text
 from attnlab.data.questions import Questions, read_questions
 from attnlab.evaluation import files
 from attnlab.evaluation.answers import AnsweredQuestion, AskModel, ask_questions
@@ -20,7 +20,6 @@ from attnlab.evaluation.sources import Sources, find_sources
 from attnlab.evaluation.unseen_names import ask_unseen_names
 from attnlab.models.asking import MEANING, ModelAnswer, answer, check_lengths
 from attnlab.models.loading import load_gpt
-from attnlab.report.numbers import write_json
 from attnlab.runs import fresh_path
 
 

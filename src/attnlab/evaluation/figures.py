@@ -6,40 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib import pyplot as plt
-from matplotlib.ticker import MaxNLocator, PercentFormatter
+from matplotlib.ticker import PercentFormatter
 
 from attnlab.report.figures import COLOURS, STYLE
-from attnlab.stats.intervals import Proportion
 
 INK = "#4a5568"
-
-
-def reliability(groups: Sequence[Mapping[str, Any]]) -> Any:
-    """Accuracy by confidence with intervals, and below it the number of answers per bin."""
-    with plt.rc_context(STYLE):
-        figure, (upper, lower) = plt.subplots(
-            2, 1, figsize=(6.4, 4.6), sharex=True, gridspec_kw={"height_ratios": (3, 1)}
-        )
-        upper.plot([0, 1], [0, 1], color=INK, linestyle="--", linewidth=1, label="perfect calibration")
-        shares = [Proportion(group["right"], group["count"]) for group in groups]
-        xs, ys = [group["confidence"] for group in groups], [each.share for each in shares]
-        errors = [
-            [max(0.0, each.share - each.interval[0]) for each in shares],  # rounding can leave -1e-17
-            [max(0.0, each.interval[1] - each.share) for each in shares],
-        ]
-        upper.errorbar(xs, ys, errors, fmt="o", color=COLOURS[0], capsize=4, label="answers, by confidence")
-        upper.set(title="Reliability of the confidence", ylabel="accuracy", ylim=(-0.03, 1.03), xlim=(0, 1))
-        upper.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        upper.legend(loc="best")
-        for group in groups:
-            middle, count = (group["low"] + group["high"]) / 2, group["count"]
-            lower.bar(middle, count, width=0.09, color=COLOURS[0], alpha=0.6)
-            lower.annotate(
-                str(count), (middle, count), textcoords="offset points", xytext=(0, 2), ha="center", fontsize=8
-            )
-        lower.yaxis.set_major_locator(MaxNLocator(nbins=3, integer=True))
-        lower.set(xlabel="confidence", ylabel="answers", ylim=(0, max(group["count"] for group in groups) * 1.25))
-        return figure
 
 
 def coverage(curve: Mapping[str, Sequence[float]], baseline: float | None) -> Any:

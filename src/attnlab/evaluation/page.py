@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.evaluation import figures
-from attnlab.report.figures import save
+from attnlab.report.figures import reliability, save
 from attnlab.report.page import Figure, Passage, Table, write_page
 from attnlab.stats.calibration import Area
 from attnlab.stats.intervals import Proportion
@@ -106,7 +106,7 @@ def _confidence_paragraphs(results: Mapping[str, Any]) -> list[str]:
 
 def _reliability_figure(folder: Path, results: Mapping[str, Any]) -> list[Figure]:
     caption = "Accuracy by confidence with 95% Wilson intervals, and the number of answers per bin."
-    return [_figure(folder, "reliability", figures.reliability(results["bins"]), caption)]
+    return [_figure(folder, "reliability", reliability(results["bins"]), caption)]
 
 
 def _abstention(results: Mapping[str, Any]) -> tuple[list[str], list[Table]]:

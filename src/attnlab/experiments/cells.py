@@ -9,14 +9,14 @@ Where a run is expensive a choice may have fewer seeds than the others: `along_w
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError, unknown
+from attnlab.base.files import folder_name, unlike
 from attnlab.config.recipe import Key, find_setting
 from attnlab.config.sections import Section, split_list
 from attnlab.experiments.config import CLASSIFIER_AXES, CompareConfig
@@ -148,13 +148,3 @@ def cells(config: CompareConfig) -> Iterator[Cell]:
         for variant in rows:
             if seed in seeds_of(config, variant):
                 yield Cell(variant, seed)
-
-
-def unlike(name: str, taken: Collection[str]) -> str:
-    """The name, or the name with a number that no other has."""
-    return next(text for n in range(1, 100_000) if (text := name if n == 1 else f"{name}-{n}") not in taken)
-
-
-def folder_name(label: str, taken: Collection[str]) -> str:
-    """A label as a folder name that no other has."""
-    return unlike(re.sub(r"[^\w.-]+", "-", label)[:100], taken)

@@ -16,9 +16,8 @@ from typing import Any
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import Interrupted, listening
-from attnlab.config.job import machine_of
 from attnlab.config.recipe import lay_over
-from attnlab.config.sections import Section
+from attnlab.config.sections import Section, machine_of
 from attnlab.experiments.cells import Cell, cells, seeds_of, variants
 from attnlab.experiments.config import CompareConfig
 from attnlab.experiments.experiment import COMPARISON, set_machine, stored, write_results

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from attnlab.config.job import machine_of
 from attnlab.config.recipe import find_setting
+from attnlab.config.sections import machine_of
 from attnlab.experiments.cells import value_label
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, most_common_level
 from attnlab.experiments.views import view_of
 from attnlab.experiments.views.view import verdicts
 from attnlab.report import comparison_figures
-from attnlab.report.numbers import plain
 from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Measure, plain
 
 
 def write_comparison_page(root: Path, results: ComparisonResults) -> Path:

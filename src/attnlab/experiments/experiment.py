@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from attnlab.base.errors import UserError
-from attnlab.base.machine.peak import within_free_memory
-from attnlab.config.job import machine_of
+from attnlab.base.files import write_json
+from attnlab.base.machine.facts import within_free_memory
 from attnlab.config.recipe import check
-from attnlab.config.sections import MachineSection, Section
+from attnlab.config.sections import MachineSection, Section, machine_of
 from attnlab.experiments.config import (
     CompareConfig,
     SweepConfig,
@@ -30,7 +30,6 @@ from attnlab.experiments.config import (
     sweep_of,
 )
 from attnlab.jobs.subruns import keep_only_weights, run_subrun
-from attnlab.report.numbers import write_json
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 from attnlab.training.callbacks import Callback

@@ -7,25 +7,26 @@ same run folders, so that it resumes at its checkpoint.
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Literal
 
 import optuna
+from filelock import FileLock, Timeout
 from optuna.trial import TrialState
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.config.search_axes import Settings, label_of
-from attnlab.experiments.cells import folder_name
-from attnlab.experiments.claims import Claims, Held
+from attnlab.base.files import folder_name
+from attnlab.config.axes import Settings, label_of
 from attnlab.experiments.config import DEFAULT_TRIALS, SweepConfig
-from attnlab.experiments.samplers import distributions, pruner, sampler
 from attnlab.experiments.space import axes_of, grid, identity
-from attnlab.experiments.store import errors_explained, open_store
+from attnlab.experiments.store import distributions, errors_explained, open_store, pruner, sampler
 from attnlab.jobs.registry import KINDS
 
 STATES = {
@@ -250,3 +251,63 @@ class Claim:
                 self.queue.study.tell(self.trial, value, state)
         finally:
             self.release()
+
+
+BEAT = 15.0  # seconds between two signs of life
+SILENCE = 120.0  # after so many without one, a worker on another machine is lost
+
+
+class Claims:
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.turn = FileLock(folder / "turn.lock")
+
+    def take(self, number: int) -> Held:
+        return Held(self._path(number))
+
+    def abandoned(self, number: int, host: str | None) -> bool:
+        """Whether no worker holds a trial that is recorded as running; to be called under `turn`."""
+        path = self._path(number)
+        lock = FileLock(path)
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            return False
+        lock.release()
+        return host in (None, platform.node()) or self._silent(path) > SILENCE
+
+    def _silent(self, path: Path) -> float:
+        """Seconds since the last sign of life, by the clock of the file system."""
+        now = self.folder / f"clock-{platform.node()}-{os.getpid()}"
+        now.touch()
+        try:
+            return now.stat().st_mtime - path.stat().st_mtime
+        finally:
+            now.unlink(missing_ok=True)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:05d}.lock"
+
+
+class Held:
+    """A trial this process runs, until `release`."""
+
+    def __init__(self, path: Path) -> None:
+        self._lock = FileLock(path)
+        self._lock.acquire(timeout=0)
+        self._done = Event()
+        self._beat = Thread(target=self._heartbeat, args=(path,), daemon=True)
+        self._beat.start()
+
+    def _heartbeat(self, path: Path) -> None:
+        while True:
+            with suppress(OSError):  # the network may be away for a moment
+                os.utime(path)
+            if self._done.wait(BEAT):
+                return
+
+    def release(self) -> None:
+        self._done.set()
+        self._beat.join()
+        self._lock.release()

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from attnlab.base.errors import RunFailed, UserError
-from attnlab.base.machine.peak import is_out_of_memory
-from attnlab.config.search_axes import Axis
+from attnlab.base.machine.facts import is_out_of_memory
+from attnlab.config.axes import Axis
 from attnlab.experiments.config import CompareConfig, SweepConfig
 from attnlab.jobs.registry import KINDS, Kind
 from attnlab.runs import is_run, read_record, read_status
-from attnlab.stats.intervals import Mean, Proportion, paired_difference
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Mean, Measure, Proportion, paired_difference
 
 WORST_FIRST = ("failed", "pruned", "running", "waiting", "finished")
 

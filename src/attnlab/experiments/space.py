@@ -12,8 +12,8 @@ from itertools import product
 from typing import Any, get_args
 
 from attnlab.base.errors import UserError
+from attnlab.config.axes import Axis, Choices, Range, Settings
 from attnlab.config.recipe import Key, find_setting, flag_of, lay_over, leaves, value_of
-from attnlab.config.search_axes import Axis, Choices, Range, Settings
 from attnlab.config.sections import Section
 from attnlab.experiments.config import SweepConfig
 from attnlab.jobs.registry import KINDS

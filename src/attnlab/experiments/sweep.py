@@ -17,21 +17,20 @@ from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.formats import clock
 from attnlab.base.interrupts import listening
+from attnlab.config.axes import Choices, Settings, label_of
 from attnlab.config.recipe import leaves, value_of
-from attnlab.config.search_axes import Choices, Settings, label_of
 from attnlab.experiments.config import DEFAULT_TRIALS, JOURNAL, SweepConfig
 from attnlab.experiments.experiment import SWEEP, stored, write_results
 from attnlab.experiments.queue import Queue, QueuedTrial
 from attnlab.experiments.results import WORST_FIRST, ExperimentRow, SweepResults, TestScores, reason_of, seeds_text
-from attnlab.experiments.samplers import importances
 from attnlab.experiments.space import axes_of, grid, identity, job_config
-from attnlab.experiments.store import open_store
+from attnlab.experiments.store import importances, open_store
 from attnlab.experiments.sweep_page import plain_results, write_sweep_page
 from attnlab.experiments.worker import Worker
 from attnlab.jobs.registry import KINDS
 from attnlab.jobs.subruns import ending_recorded
 from attnlab.runs import RunFolder, is_run, read_record, read_status
-from attnlab.runs.listing import summarise
+from attnlab.runs.metrics import trained_seconds
 
 QUEUED = "workers on a cluster run its trials"
 GROWS = ("vary", "seeds", "trials", "seconds")
@@ -226,8 +225,8 @@ def _row(queue: Queue, by_seed: Mapping[int, QueuedTrial]) -> ExperimentRow:
     for seed, queued in sorted(by_seed.items()):
         path = queued.path(queue.root, seed)
         if is_run(path):
-            seconds += summarise(path).seconds
             record, paths[seed] = read_record(path), path
+            seconds += trained_seconds(path, record)
             results = record.get("results", {})
             if queued.state == "finished" and results.get(name) is not None:
                 runs[seed] = results

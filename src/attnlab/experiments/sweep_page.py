@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.formats import clock
-from attnlab.config.job import machine_of
-from attnlab.config.search_axes import short_names, show, varied
+from attnlab.config.axes import short_names, show, varied
+from attnlab.config.sections import machine_of
 from attnlab.experiments.results import ExperimentRow, SweepResults, TestScores, history, seeds_text
-from attnlab.report.numbers import plain, plus_minus
 from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Measure, plain, plus_minus
 
 SEARCHES = {
     "grid": "every value with every other",

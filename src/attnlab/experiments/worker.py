@@ -19,8 +19,7 @@ from attnlab.experiments.store import StoreFailed
 from attnlab.jobs.registry import KINDS
 from attnlab.runs import read_record, series
 from attnlab.stats.intervals import Mean
-from attnlab.training.callbacks import Callback, RunLength
-from attnlab.training.snapshot import TrainState
+from attnlab.training.callbacks import Callback, RunLength, TrainState
 
 POLL = 0.5  # seconds between two looks at the queue
 

@@ -21,7 +21,7 @@ from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.formats import clock
 from attnlab.base.interrupts import Interrupted, Stopped, StopRequest, listening
 from attnlab.base.machine import facts
-from attnlab.base.machine.peak import peak, start_peak
+from attnlab.base.machine.facts import peak, start_peak
 from attnlab.base.randomness import seed_everything, seed_process
 from attnlab.config import TrainingSection
 from attnlab.config.job import JobConfig
@@ -31,19 +31,17 @@ from attnlab.distributed.team import current
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.checkpoints import Checkpoints
-from attnlab.runs.shared import open_shared
+from attnlab.runs.folder import open_shared
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
-from attnlab.training.callbacks import MetricsFile, TensorBoard
+from attnlab.training.callbacks import MetricsFile, TensorBoard, TrainState
 from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
-from attnlab.training.optimizers import make_optimizer
+from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.precision_choice import choose_precision
 from attnlab.training.progress import progress
 from attnlab.training.scaling import memory_per_process
-from attnlab.training.schedules import Schedule
-from attnlab.training.snapshot import TrainState
 
 C = TypeVar("C", bound=JobConfig)
 
@@ -75,6 +73,14 @@ class TrainingJob(ABC, Generic[C]):
     @classmethod
     @abstractmethod
     def load(cls, run: Path) -> TrainedModel: ...
+
+
+def sizes(parts: Parts) -> dict[str, int]:
+    """Number of parameters in total, and of those that are trained."""
+    return {
+        "parameters": sum(p.numel() for p in (parts.whole or parts.model).parameters()),
+        "learning_parameters": sum(p.numel() for p in parts.model.parameters() if p.requires_grad),
+    }
 
 
 def stored_scores(run: Path) -> dict[str, float]:
@@ -148,7 +154,7 @@ class Prepared:
         """What --dry-run prints."""
         import yaml
 
-        total, learning = self.parts.sizes().values()
+        total, learning = sizes(self.parts).values()
         cost = self.estimate()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
@@ -240,7 +246,7 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
-    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **prepared.parts.sizes())
+    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **sizes(prepared.parts))
     for change in prepared.changes:
         run.note_change(change)
     return run
@@ -298,7 +304,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRe
 
 def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
     """Test, write down, report."""
-    from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+    from attnlab.report.page import write_run_page
 
     with console.working("reporting ..."):
         results = prepared.parts.finish(run, state) if prepared.parts.finish else {}

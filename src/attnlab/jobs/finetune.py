@@ -18,13 +18,13 @@ from attnlab.data.world.world import world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.models.asking import accuracy_measure, answer, most_common, score
-from attnlab.models.gpt import GPT
-from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
+from attnlab.models.gpt import GPT, make_gpt, model_files
+from attnlab.models.loading import data_facts, load_gpt
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.runs.checkpoints import load_best
+from attnlab.training.callbacks import TrainState
 from attnlab.training.loop import Metric
 from attnlab.training.objectives import NextToken
-from attnlab.training.snapshot import TrainState
 
 
 class FinetuneJob(TrainingJob[FinetuneConfig]):

@@ -17,11 +17,10 @@ from torch import nn
 from attnlab.data.batching import Examples
 from attnlab.report.page import Passage
 from attnlab.runs import ROOT, RunFolder
-from attnlab.training.callbacks import Callback
+from attnlab.training.callbacks import Callback, TrainState
 from attnlab.training.estimate import Estimate
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import Objective
-from attnlab.training.snapshot import TrainState
 
 
 @dataclass
@@ -46,13 +45,6 @@ class Parts:
     """For the run's page, from its folder and record."""
     whole: nn.Module | None = None
     """The model that `model` is a part of, where the rest takes no part in training."""
-
-    def sizes(self) -> dict[str, int]:
-        """Number of parameters in total, and of those that are trained."""
-        return {
-            "parameters": sum(p.numel() for p in (self.whole or self.model).parameters()),
-            "learning_parameters": sum(p.numel() for p in self.model.parameters() if p.requires_grad),
-        }
 
 
 @dataclass(frozen=True)

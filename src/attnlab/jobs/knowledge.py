@@ -29,7 +29,7 @@ from attnlab.jobs.pretrain import PretrainJob
 from attnlab.jobs.subruns import ending_recorded, run_subrun
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, fresh_path, read_record
-from attnlab.runs.shared import open_shared
+from attnlab.runs.folder import open_shared
 from attnlab.training import setup
 from attnlab.training.estimate import Estimate
 
@@ -95,7 +95,7 @@ class KnowledgeJob:
             run_subrun("finetune", unread, run.path / "control", f"{label}fine-tuning, not pretrained", command)
 
     def _report(self, path: Path) -> None:
-        from attnlab.report.run_page import write_run_page  # draws: not needed before the end
+        from attnlab.report.page import write_run_page
 
         write_run_page(path)
 

@@ -12,24 +12,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256, write_text
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.text.stream import Blocks, Stream, must_fill_a_block, read_stream
+from attnlab.data.text.reading import Blocks, Stream, must_fill_a_block, read_stream
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
-from attnlab.jobs.pretrain import mean_loss
-from attnlab.models.gpt import GPT
-from attnlab.models.loading import load_gpt, make_gpt, model_files
-from attnlab.models.losses import prefix_losses, token_losses
+from attnlab.models.gpt import GPT, make_gpt, model_files
+from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder
-from attnlab.training.estimate import estimate
-from attnlab.training.objectives import NextToken
-from attnlab.training.snapshot import TrainState
-from attnlab.training.speed import measure_pace
+from attnlab.training.callbacks import TrainState
+from attnlab.training.estimate import estimate, measure_pace
+from attnlab.training.objectives import NextToken, mean_loss
 
 AT_ONCE = 8192  # tokens a pass while measuring
 LENGTHS_FILE = "lengths.json"
@@ -152,3 +150,18 @@ def losses_by_length(model: GPT, dev: Tensor, lengths: list[int], device: str) -
         by_position = losses_by_position(model, Blocks.cut(dev[: end + 1], length), device)
         found[str(length)] = {"loss": float(by_position.mean()), "by_position": by_position.tolist()}
     return found
+
+
+def token_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
+    """(B, T), for tokens and targets (B, T)."""
+    logits = model(tokens)  # (B, T, V)
+    return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
+
+
+def prefix_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
+    """(B, T) as well, by T passes without a cache, which could hide a leak."""
+    losses = tokens.new_zeros(tokens.shape, dtype=next(model.parameters()).dtype)
+    for t in range(tokens.shape[1]):
+        logits = model(tokens[:, : t + 1])[:, -1]  # (B, V)
+        losses[:, t] = F.cross_entropy(logits, targets[:, t], reduction="none")
+    return losses

@@ -16,9 +16,8 @@ from torch import nn
 from attnlab.base.errors import UserError
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import default_of, flag_of, leaves, value_of
-from attnlab.data.batching import IGNORE, Batches, BatchPlan
+from attnlab.data.batching import IGNORE, Batches, BatchPlan, split_documents
 from attnlab.data.text.masking import MaskedRows, Masking, blocks
-from attnlab.data.text.reading import split_documents
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.models.bert.config import BertConfig
@@ -26,9 +25,9 @@ from attnlab.models.bert.heads import BertForMaskedLanguageModel
 from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder
 from attnlab.runs.checkpoints import load_best
+from attnlab.training.callbacks import TrainState
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import MaskedWords
-from attnlab.training.snapshot import TrainState
 
 DEV_SHARE = 0.05
 GOING_ON, BEGINNING = 1e-4, 5e-4  # learning rates of weights that know something, and of weights that do not
@@ -54,7 +53,7 @@ class MaskedPretraining:
 
     def build(self, documents: list[str], facts: dict[str, Any], device: str) -> Parts:
         config = self.config
-        _refuse(GPT_ONLY, config, "is for a GPT, and --objective mlm pretrains a BERT: leave it out.")
+        refuse_settings(GPT_ONLY, config, "is for a GPT, and --objective mlm pretrains a BERT: leave it out.")
         self._fill_in()
         train, dev = split_documents(documents, config.data.dev_share, config.training.seed)
         model, tokenizer = self._begun(facts) if config.masking.start else self._new(train)
@@ -192,13 +191,7 @@ def score(rows: MaskedRows, device: str) -> Evaluate:
     return evaluate
 
 
-def refuse_masking(config: PretrainConfig) -> None:
-    """Settings of masked words without masked words."""
-    keys = [key for key in leaves(PretrainConfig) if key[0] == "masking"]
-    _refuse(keys, config, "is for masked words: add --objective mlm or leave it out.")
-
-
-def _refuse(keys: Sequence[tuple[str, ...]], config: PretrainConfig, why: str) -> None:
+def refuse_settings(keys: Sequence[tuple[str, ...]], config: PretrainConfig, why: str) -> None:
     known = leaves(PretrainConfig)
     for key in keys:
         if (value := value_of(config, key)) != default_of(PretrainConfig, key):

@@ -6,26 +6,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import nn
-
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.data.batching import Batches, BatchPlan
+from attnlab.config.recipe import leaves
+from attnlab.data.batching import Batches, BatchPlan, split_documents
 from attnlab.data.questions import Pair, QuestionExamples, read_pairs
 from attnlab.data.sequences import NextTokenExamples, SequenceSource
 from attnlab.data.text.corruption import CorpusExamples
-from attnlab.data.text.reading import read_corpus, read_prose, split_documents
+from attnlab.data.text.reading import read_corpus, read_prose
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
-from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_masking
+from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_settings
 from attnlab.models.asking import accuracy_measure
-from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
+from attnlab.models.gpt import make_gpt, model_files
+from attnlab.models.loading import data_facts, load_gpt
 from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.objectives import NextToken
+from attnlab.training.objectives import NextToken, mean_loss
 
 
 class PretrainJob(TrainingJob[PretrainConfig]):
@@ -135,15 +134,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
         return mean_loss(Batches(examples, BatchPlan(examples.lengths)), device), Metric("loss", "lower")
 
 
-def mean_loss(batches: Batches, device: str) -> Evaluate:
-    """Evaluate the objective over a whole set, every target counting alike."""
-    objective = NextToken()
-
-    def evaluate(model: nn.Module) -> dict[str, float]:
-        total = weight = 0.0
-        for batch in batches.once():
-            weight += objective.weight(batch)
-            total += objective.weight(batch) * objective(model, batch.to(torch.device(device))).item()
-        return {"loss": total / max(1.0, weight)}
-
-    return evaluate
+def refuse_masking(config: PretrainConfig) -> None:
+    """Settings of masked words without masked words."""
+    keys = [key for key in leaves(PretrainConfig) if key[0] == "masking"]
+    refuse_settings(keys, config, "is for masked words: add --objective mlm or leave it out.")

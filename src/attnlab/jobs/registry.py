@@ -16,7 +16,7 @@ from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import Key, check, leaves
 from attnlab.config.sections import Section
 from attnlab.runs.folder import read_config, read_record, read_status
-from attnlab.stats.measures import ACCURACIES, Measure, ranking
+from attnlab.stats.intervals import ACCURACIES, Measure, ranking
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import Job

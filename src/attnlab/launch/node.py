@@ -10,8 +10,8 @@ import os
 import sys
 from pathlib import Path
 
-from attnlab.base.exit_codes import one_sentence
-from attnlab.distributed.rank import QUIET_TORCH, find_rank
+from attnlab.base.interrupts import one_sentence
+from attnlab.distributed.team import QUIET_TORCH, find_rank
 
 
 def main(count: str, run: str, *command: str) -> None:

@@ -23,8 +23,7 @@ from filelock import FileLock
 from attnlab.base import console
 from attnlab.base.interrupts import SIGNALS
 from attnlab.distributed.exits import ProcessExit, cause, stopped_by
-from attnlab.distributed.rank import QUIET_TORCH, Rank
-from attnlab.distributed.team import AGENT_STORE, LAUNCHER
+from attnlab.distributed.team import AGENT_STORE, LAUNCHER, QUIET_TORCH, Rank
 from attnlab.launch.rendezvous import LauncherGroup
 from attnlab.runs import RunFolder, read_status
 from attnlab.runs.listing import find_runs

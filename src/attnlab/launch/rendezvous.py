@@ -18,8 +18,7 @@ from torch.distributed import TCPStore
 
 from attnlab.base.errors import UserError
 from attnlab.distributed.exits import ProcessExit
-from attnlab.distributed.rank import Rank
-from attnlab.distributed.team import MEETING_TIMEOUT
+from attnlab.distributed.team import MEETING_TIMEOUT, Rank
 
 EXIT_TIMEOUT = 15.0  # seconds that other machines have to report their exits, once the processes here have ended
 COMMAND, FAILED, ENDED = "attnlab/command", "attnlab/failed", "attnlab/ended"

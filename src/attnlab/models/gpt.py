@@ -5,7 +5,9 @@ It maps tokens to logits; losses, data and training are elsewhere.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +18,7 @@ from attnlab.attention.parts.positions import embedding_positions
 from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError, unknown
 from attnlab.config.gpt import GPTSection
+from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.parts import build_mlp, build_norm
 
 
@@ -195,3 +198,21 @@ def _initialise(module: nn.Module) -> None:
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:
         nn.init.zeros_(module.bias)
+
+
+def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
+    """A new model; raises for an impossible shape."""
+    shape = shape_of(section, len(vocabulary))
+    build_mixer(shape.attention, shape.mixer())  # raises for a bad variant before all blocks are built
+    return GPT(shape)
+
+
+def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
+    """The files that belong to the weights: the vocabulary, and a user's own attention.
+
+    The copy of the attention is for reading and comparing; the file that the user names is the one that runs.
+    """
+    files = {"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}
+    if section.attention.endswith(".py"):
+        files["attention.py"] = Path(section.attention).read_text(encoding="utf-8")
+    return files

@@ -7,32 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attnlab.attention import build_mixer
 from attnlab.base.errors import UserError
 from attnlab.config import check
 from attnlab.config.gpt import GPTSection
 from attnlab.data.tokenizers.vocabulary import Vocabulary
-from attnlab.models.gpt import GPT, shape_of
+from attnlab.models.gpt import GPT, make_gpt
 from attnlab.runs import read_config, read_record
 from attnlab.runs.checkpoints import load_best
-
-
-def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
-    """A new model; raises for an impossible shape."""
-    shape = shape_of(section, len(vocabulary))
-    build_mixer(shape.attention, shape.mixer())  # raises for a bad variant before all blocks are built
-    return GPT(shape)
-
-
-def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
-    """The files that belong to the weights: the vocabulary, and a user's own attention.
-
-    The copy of the attention is for reading and comparing; the file that the user names is the one that runs.
-    """
-    files = {"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}
-    if section.attention.endswith(".py"):
-        files["attention.py"] = Path(section.attention).read_text(encoding="utf-8")
-    return files
 
 
 @dataclass

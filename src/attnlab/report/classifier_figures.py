@@ -13,8 +13,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFor
 from attnlab.report.comparison_figures import ALARM, INK
 from attnlab.report.figures import COLOURS, STYLE
 from attnlab.report.series import AccuracyCurve, MeasuredRow
-from attnlab.stats.intervals import Mean
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Mean, Measure
 
 HATCH, GREY = "////", "#4a5568"
 MARKS = ("o", "s", "D")

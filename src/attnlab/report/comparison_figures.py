@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator, PercentFormatter
 
 from attnlab.report.figures import COLOURS, STYLE
 from attnlab.report.series import MeasuredRow
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Measure
 
 INK, ALARM = "#2d3748", "#c53030"
 DASHES = ("-", "--", ":")

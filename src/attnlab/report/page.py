@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,11 @@ import yaml
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 from attnlab.base.files import write_text
+from attnlab.base.formats import clock
+from attnlab.base.machine.facts import GIB
+from attnlab.report import figures
+from attnlab.runs import read_config, read_metrics, read_record, read_status, series
+from attnlab.stats.intervals import Proportion
 from attnlab.version import __version__
 
 
@@ -86,3 +91,75 @@ def reproduction_passage(
     settings = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True).rstrip()
     printed = f"{record['command']}\n\n{settings}"
     return Passage("How to reproduce it", tables=[environment_table(record, data, threads)], printed=printed)
+
+
+def write_run_page(run: Path, passages: Sequence[Passage] = ()) -> Path:
+    """Write report.html into a run folder from the files in it, also for an unfinished run.
+
+    `passages` are shown after the results: what is specific to the kind of run.
+    """
+    record, status = read_record(run), read_status(run)
+    lead = f"A {record['kind']} run, {status['state']}"
+    lead += f": {status['reason']}." if status.get("reason") else "."
+    page = [
+        Passage("Results", paragraphs=_remarks(record), tables=[_results(record)] if record.get("results") else []),
+        *passages,
+        Passage("Curves", figures=_curves(run)),
+        Passage("Cost", tables=[_cost(record)]),
+        Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
+        Passage(
+            "How to reproduce it", printed=record["command"], tables=[environment_table(record, record.get("data", {}))]
+        ),
+    ]
+    path = run / "report.html"
+    write_page(path, run.name, lead, page, warning=record.get("collapsed", ""))
+    return path
+
+
+def _remarks(record: dict[str, Any]) -> list[str]:
+    remarks = [f"One run with seed {record['seed']}: intervals are over examples, not over seeds."]
+    return remarks + [f"Changed by the lab: {change}" for change in record.get("changes", [])]
+
+
+def _results(record: dict[str, Any]) -> Table:
+    results = record["results"]
+    sizes = record.get("data", {}).get("questions") or record.get("data", {}).get("examples") or {}
+    rows = []
+    for name, value in results.items():
+        split = name.split("_")[0]
+        shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+        if name.endswith(("accuracy", "baseline")) and split in sizes:
+            shown = f"{Proportion(round(value * sizes[split]), sizes[split])}, n = {sizes[split]}"
+        rows.append([name.replace("_", " "), shown])
+    return Table(["measure", "value (95% interval)"], rows)
+
+
+def _curves(run: Path) -> list[Figure]:
+    """One figure per metric, train and dev together; an unfinished run has the steps so far."""
+    folder = run / "figures"
+    folder.mkdir(exist_ok=True)
+    names: dict[str, list[str]] = {}
+    for line in read_metrics(run / "metrics.jsonl"):
+        for name in ("loss", "accuracy", "lr"):
+            if name in line and line["split"] not in names.setdefault(name, []):
+                names[name].append(line["split"])
+    curves = []
+    for name, splits in names.items():
+        lines = {split: series(run / "metrics.jsonl", split, name) for split in splits}
+        drawing = figures.curves(lines, name, "step", name, percent=name == "accuracy")
+        curves.append(Figure(figures.save(drawing, folder / f"{name}.png"), f"{name} by step"))
+    return curves
+
+
+def _cost(record: dict[str, Any]) -> Table:
+    training = record.get("training", {})
+    rows = [
+        ["parameters", f"{record.get('parameters', 0):,}"],
+        ["trained parameters", f"{record.get('learning_parameters', 0):,}"],
+        ["steps", f"{training.get('step', 0):,} of {record.get('steps', 0):,}"],
+        ["tokens", f"{training.get('tokens', 0):,}"],
+        ["padding", f"{record.get('padding', 0):.1%}"],
+        ["time in training steps", clock(training.get("seconds", 0.0))],
+        ["peak memory", f"{peak / GIB:.2f} GiB" if (peak := record.get("peak_memory")) else "not measured"],
+    ]
+    return Table(["", ""], rows)

@@ -10,10 +10,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
-from attnlab.config.search_axes import Axis, Choices, short_names, show
+from attnlab.config.axes import Axis, Choices, short_names, show
 from attnlab.report.figures import COLOURS, STYLE
-from attnlab.stats.intervals import Mean
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Mean, Measure
 
 GREY, INK = "#a0aec0", "#2d3748"
 MAP = "viridis"

@@ -19,7 +19,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +32,7 @@ from filelock import FileLock, Timeout
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
+from attnlab.distributed.team import current
 
 ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
@@ -206,9 +207,9 @@ def read_record(path: Path) -> dict[str, Any]:
 
 def read_config(path: Path) -> dict[str, Any]:
     """The resolved configuration of a run, as plain values."""
-    from attnlab.config import read_recipe
+    from attnlab.config.recipe import read_yaml
 
-    return read_recipe(path / "config.yaml")[0]
+    return read_yaml(path / "config.yaml")[0]
 
 
 def read_status(path: Path) -> dict[str, Any]:
@@ -240,3 +241,32 @@ def _program() -> list[str]:
 
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+class ReadOnlyRun(RunFolder):
+    """A run folder that this process does not change."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, FileLock(path / "lock"))
+
+    def close(self) -> None: ...
+
+    def set_status(self, state: str, reason: str = "") -> None: ...
+
+    def note_change(self, text: str) -> None: ...
+
+    def update_record(self, **values: Any) -> None: ...
+
+    def write_config(self, config: Mapping[str, Any]) -> None: ...
+
+
+def open_shared(open_run: Callable[[], RunFolder]) -> RunFolder:
+    """The run that the first process opens; the others get it read-only."""
+    runs: list[RunFolder] = []
+
+    def path() -> Path:
+        runs.append(open_run())
+        return runs[0].path
+
+    shared_path = current().from_first(path)
+    return runs[0] if runs else ReadOnlyRun(shared_path)

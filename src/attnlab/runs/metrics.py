@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +89,11 @@ def series(path: Path, split: str, name: str) -> tuple[list[int], list[float]]:
         if line.get("split") == split and line.get(name) is not None
     ]
     return [step for step, _ in points], [float(value) for _, value in points]
+
+
+def trained_seconds(run: Path, record: Mapping[str, Any]) -> float:
+    """Time in training steps: from the record of a finished run, else from its last measurement."""
+    training = record.get("training", {})
+    return float(
+        training["seconds"] if "seconds" in training else last_metrics(run / "metrics.jsonl").get("seconds", 0.0)
+    )

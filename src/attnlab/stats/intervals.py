@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Literal
 
 NORMAL_95 = 1.959963984540054
 
@@ -84,3 +85,49 @@ def paired_difference(values: Mapping[int, float], reference: Mapping[int, float
     """
     shared = sorted(set(values) & set(reference))
     return Mean(tuple(values[seed] - reference[seed] for seed in shared))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number in a run's results. The first of a kind that is on dev ranks; the others stand beside it."""
+
+    name: str  # its key in the results
+    title: str
+    split: Literal["train", "dev", "test"]
+    better: Literal["higher", "lower"] = "higher"
+    share: bool = True  # between 0 and 1, shown in per cent
+    unit: str = ""
+    baseline: str = ""  # the key of what a model that knows nothing would score
+
+    @property
+    def form(self) -> str:
+        return ".1%" if self.share else ".3f"
+
+    @property
+    def sign(self) -> int:
+        """+1 where more is better."""
+        return 1 if self.better == "higher" else -1
+
+
+ACCURACIES = (
+    Measure("dev_accuracy", "dev accuracy", "dev", baseline="dev_baseline"),
+    Measure("test_accuracy", "test accuracy", "test", baseline="test_baseline"),
+)
+
+
+def ranking(measures: tuple[Measure, ...]) -> Measure:
+    """The measure that chooses: on dev, never on test."""
+    return next(measure for measure in measures if measure.split == "dev")
+
+
+def plus_minus(mean: Mean, form: str = ".3f") -> str:
+    """1.234 ± 0.004, or the number alone for a single run."""
+    if not mean.count:
+        return "not measured"
+    return f"{mean.mean:{form}}" + (f" ± {mean.half_width:{form.lstrip('+')}}" if mean.half_width is not None else "")
+
+
+def plain(mean: Mean, by_seed: Mapping[int, float] | None = None) -> dict[str, Any]:
+    """A mean as plain data for a JSON file."""
+    values: dict[str, Any] = {"mean": mean.mean, "interval": mean.interval, "runs": mean.count}
+    return values | ({"by_seed": dict(by_seed)} if by_seed else {})

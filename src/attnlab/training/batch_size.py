@@ -18,7 +18,7 @@ from torch import nn
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts
-from attnlab.base.machine.peak import is_out_of_memory
+from attnlab.base.machine.facts import is_out_of_memory
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batches
 from attnlab.training.estimate import OPTIMIZER_COPIES, measure_peak

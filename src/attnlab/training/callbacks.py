@@ -6,15 +6,42 @@ is saved first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+from torch import Tensor
+
+from attnlab.distributed.team import Processes
 from attnlab.runs.metrics import MetricsWriter, cut_back
 
 if TYPE_CHECKING:
     from attnlab.training.objectives import Joint
-    from attnlab.training.snapshot import TrainState
+
+
+@dataclass
+class TrainState:
+    """The progress of a run, in plain values that fit in a JSON file."""
+
+    step: int = 0  # optimizer steps made
+    epoch: int = 0  # the epoch the next batch is from
+    batch: int = 0  # its position in that epoch
+    examples: int = 0
+    tokens: int = 0  # real tokens seen, without padding
+    positions: int = 0  # tokens and padding
+    seconds: float = 0.0  # spent in training steps
+    evaluated_at: int = -1  # the step of the last evaluation
+    best: float | None = None
+    best_step: int = 0
+    worse: int = 0  # evaluations since the best one
+    stopped_early: bool = False
+    metrics_position: int = 0
+    last: dict[str, float] = field(default_factory=dict)  # the last evaluation's values
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -163,3 +190,79 @@ class TensorBoard(Callback):
     def _write(self, split: str, values: dict[str, float], step: int) -> None:
         for name, value in values.items():
             self.writer.add_scalar(f"{split}/{name}", value, step)
+
+
+@dataclass(frozen=True)
+class Where:
+    """A step: its number, its place in the data, and the examples this process had."""
+
+    step: int
+    epoch: int
+    batch: int
+    indices: list[int]
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """What was not finite, and where."""
+
+    what: str
+    rate: float
+    where: Where
+
+
+@dataclass
+class Step:
+    report: StepReport
+    loss: Tensor
+    norm: Tensor | None
+    where: Where
+
+
+class Window:
+    def __init__(self) -> None:
+        self.pending: list[Step] = []  # losses still on the device
+        self.reports: list[StepReport] = []
+        self.losses: list[float] = []
+        self.norm: float | None = None
+
+    def add(self, report: StepReport, loss: Tensor, norm: Tensor | None, where: Where) -> None:
+        self.pending.append(Step(report, loss, norm, where))
+
+    def settle(self, processes: Processes, infinite_norms: bool) -> NotFinite | None:
+        """Fetch the pending losses, summed over the processes, in one go; the first that is not finite is returned."""
+        steps, self.pending = self.pending, []
+        if not steps:
+            return None
+        losses = processes.total(torch.stack([step.loss.float() for step in steps]).tolist())
+        norms = [None] * len(steps) if steps[0].norm is None else _floats([step.norm for step in steps])
+        self.reports += [step.report for step in steps]
+        self.losses += losses
+        self.norm = norms[-1]
+        for step, loss, norm in zip(steps, losses, norms, strict=True):
+            if not math.isfinite(loss):
+                return NotFinite(f"the loss is {loss}", step.report.lr, step.where)
+            if norm is not None and not math.isfinite(norm) and not infinite_norms:
+                return NotFinite(f"the gradient norm is {norm}", step.report.lr, step.where)
+        return None
+
+    def line(self) -> LogLine:
+        """The settled steps as one line: the loss is weighted by tokens."""
+        reports, losses = self.reports, self.losses
+        self.reports, self.losses = [], []
+        tokens = sum(report.tokens for report in reports)
+        return LogLine(
+            loss=sum(loss * report.tokens for loss, report in zip(losses, reports, strict=True)) / max(1, tokens),
+            lr=reports[-1].lr,
+            gradient_norm=self.norm,
+            seconds=sum(report.seconds for report in reports),
+            examples=sum(report.examples for report in reports),
+            tokens=tokens,
+            positions=sum(report.positions for report in reports),
+        )
+
+
+def _floats(tensors: list[Tensor | None]) -> list[float | None]:
+    values: list[float | None] = []
+    values += torch.stack([tensor.float() for tensor in tensors if tensor is not None]).tolist()
+    return values

@@ -15,8 +15,8 @@ from attnlab.base.errors import RunFailed
 from attnlab.base.formats import clock
 from attnlab.data.batching import Batches
 from attnlab.training.compiling import why_not
+from attnlab.training.estimate import Pace, measure_pace
 from attnlab.training.objectives import Objective
-from attnlab.training.speed import Pace, measure_pace
 
 if TYPE_CHECKING:
     from attnlab.config.job import JobConfig

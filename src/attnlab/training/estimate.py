@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
 
 import torch
 from torch import nn
@@ -20,7 +22,15 @@ from torch.profiler import ProfilerActivity, profile
 
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batch, Batches
+from attnlab.training.callbacks import Callback, RunLength, StepReport, TrainState
+from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import Objective
+from attnlab.training.optimizers import Schedule, make_optimizer
+from attnlab.training.setup import make_accelerator
+
+if TYPE_CHECKING:
+    from attnlab.config.job import JobConfig
+
 
 OPTIMIZER_COPIES = 2  # Adam keeps two tensors per parameter; the others keep less
 
@@ -102,3 +112,60 @@ def _timed(model: nn.Module, objective: Objective, batch: Batch) -> float:
     if batch.inputs and next(iter(batch.inputs.values())).is_cuda:
         torch.cuda.synchronize()
     return time.perf_counter() - start
+
+
+WARM_UP, TIMED = 3, 12  # steps
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The seconds and the tokens of some steps."""
+
+    seconds: list[float]
+    tokens: list[int]
+
+    @property
+    def seconds_a_step(self) -> float:
+        return median(self.seconds)
+
+    @property
+    def tokens_a_second(self) -> float:
+        return median(tokens / max(1e-9, seconds) for tokens, seconds in zip(self.tokens, self.seconds, strict=True))
+
+
+class Stopwatch(Callback):
+    """Notes the time and the tokens of each step."""
+
+    def __init__(self, alone: bool) -> None:
+        self.clock = time.process_time if alone else time.perf_counter
+        self.seconds: list[float] = []
+        self.tokens: list[int] = []
+
+    def on_start(self, state: TrainState, outlook: RunLength) -> None:
+        self.last = self.clock()
+
+    def on_step(self, state: TrainState, report: StepReport) -> None:
+        now = self.clock()
+        self.seconds.append(now - self.last)
+        self.tokens.append(report.tokens)
+        self.last = now
+
+
+def measure_pace(model: nn.Module, objective: Objective, batches: Batches, config: JobConfig) -> Pace:
+    """Train a copy for a few steps; the machine's settings must be resolved. Compiling is not counted."""
+    steps = WARM_UP + TIMED
+    settings = config.training.model_copy(update={"steps": steps, "epochs": None, "evaluate_every": "0 steps"})
+    watch = Stopwatch(alone=config.machine.device == "cpu" and config.machine.threads == 1)
+    trial = copy.deepcopy(model)
+    with random_untouched():
+        Trainer(
+            Learner(trial, objective, batches),
+            Plan(
+                make_optimizer(trial, config.optimizer),
+                Schedule(config.schedule, steps),
+                settings,
+                config.optimizer.clip,
+            ),
+            Environment(make_accelerator(config.machine), callbacks=[watch], compile=config.machine.compile == "on"),
+        ).fit()
+    return Pace(watch.seconds[WARM_UP:], watch.tokens[WARM_UP:])

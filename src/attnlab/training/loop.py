@@ -26,16 +26,13 @@ from attnlab.base.randomness import random_untouched
 from attnlab.config import TrainingSection
 from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
-from attnlab.distributed.sharding import full_tensor, gather_weights, scatter_weights
-from attnlab.distributed.team import ALONE, Processes
+from attnlab.distributed import sharding
+from attnlab.distributed.team import ALONE, Processes, load_random_of, random_of_all
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
-from attnlab.training.callbacks import Callback, RunLength, StepReport
+from attnlab.training.callbacks import Callback, RunLength, StepReport, TrainState, Where, Window
 from attnlab.training.compiling import compiled
-from attnlab.training.objectives import Objective
-from attnlab.training.schedules import Schedule
-from attnlab.training.snapshot import TrainState, load_optimizer, load_random_of, optimizer_tensors, random_of_all
-from attnlab.training.step_loss import StepLoss
-from attnlab.training.window import Where, Window
+from attnlab.training.objectives import Objective, StepLoss
+from attnlab.training.optimizers import Schedule, load_optimizer, optimizer_tensors
 
 Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -216,7 +213,7 @@ class Trainer:
         if self.clip is None:
             return None
         norm = self.accelerator.clip_grad_norm_(self.learning, self.clip)
-        return None if norm is None else full_tensor(norm).detach()
+        return None if norm is None else self.processes.full_tensor(norm).detach()
 
     def _set_rate(self) -> float:
         """The schedule's factor times each group's peak; returns the rate of the last group."""
@@ -285,7 +282,7 @@ class Trainer:
 
     def _put_together(self) -> None:
         if self.whole is not self.model:
-            gather_weights(self.model, self.whole)
+            sharding.gather_weights(self.model, self.whole)
 
     def _stop_if_asked(self) -> None:
         """Whichever process received the signal, all stop after the same step."""
@@ -322,7 +319,9 @@ class Trainer:
         self._put_together()
         tensors = {
             "model": weights_of(self.accelerator.unwrap_model(self.whole)),
-            "optimizer": optimizer_tensors(self.accelerator.unwrap_model(self.model), self._inner_optimizer()),
+            "optimizer": optimizer_tensors(
+                self.accelerator.unwrap_model(self.model), self._inner_optimizer(), self.processes
+            ),
             "random": generators,
         }
         if not self.processes.first:
@@ -341,8 +340,8 @@ class Trainer:
         model = self.accelerator.unwrap_model(self.model)
         load_weights(self.accelerator.unwrap_model(self.whole), found.tensors["model"])
         if self.whole is not self.model:
-            scatter_weights(self.whole, self.model)
-        load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"])
+            sharding.scatter_weights(self.whole, self.model)
+        load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"], self.processes)
         load_random_of(self.processes.rank, found.tensors["random"], found.state["random"])
         if self.accelerator.scaler is not None:
             self.accelerator.scaler.load_state_dict(found.state["scaler"])

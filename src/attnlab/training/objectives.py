@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.base.errors import UserError, unknown
-from attnlab.data.batching import IGNORE, Batch
+from attnlab.data.batching import IGNORE, Batch, Batches
+from attnlab.training.loop import Evaluate
 
 
 class Objective(Protocol):
@@ -157,3 +158,42 @@ WEIGHTS: dict[str, Callable[[float], float]] = {
     "down": lambda progress: 1.0 - progress,
 }
 """The weight of the second loss as a share of its peak."""
+
+
+class StepLoss(nn.Module):
+    """Σ_k c_k·s_k·L_k for the parts k of an objective: c_k is the part's weight, s_k this batch's share of the
+    targets of the whole step, L_k the mean loss over this batch's."""
+
+    def __init__(self, model: nn.Module, objective: Objective) -> None:
+        super().__init__()
+        self.model, self.objective = model, objective
+
+    def weights(self, batch: Batch) -> list[float]:
+        """The number of targets in the batch, for each part."""
+        return [part.weight(batch) if batch.examples else 0.0 for _, part in parts_of(self.objective)]
+
+    def forward(self, batch: Batch, shares: Sequence[float]) -> Tensor:
+        first, *others = [
+            self._mean(part, batch, share) * (weight * share)
+            for (weight, part), share in zip(parts_of(self.objective), shares, strict=True)
+        ]
+        return sum(others, first)
+
+    def _mean(self, part: Objective, batch: Batch, share: float) -> Tensor:
+        """The mean loss; without targets in this process it is 0/0, which is replaced by 0."""
+        loss = part(self.model, batch)
+        return loss if share else loss.nan_to_num()
+
+
+def mean_loss(batches: Batches, device: str) -> Evaluate:
+    """Evaluate the objective over a whole set, every target counting alike."""
+    objective = NextToken()
+
+    def evaluate(model: nn.Module) -> dict[str, float]:
+        total = weight = 0.0
+        for batch in batches.once():
+            weight += objective.weight(batch)
+            total += objective.weight(batch) * objective(model, batch.to(torch.device(device))).item()
+        return {"loss": total / max(1.0, weight)}
+
+    return evaluate

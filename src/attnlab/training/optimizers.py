@@ -6,13 +6,17 @@ use Muon; embeddings, the output layer, biases and norms use AdamW.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from attnlab.config import OptimizerSection
+from attnlab.base.randomness import Tensors
+from attnlab.config import OptimizerSection, ScheduleSection
+from attnlab.distributed.team import Processes
 from attnlab.training.muon import Muon
 
 Groups = list[dict[str, Any]]
@@ -126,3 +130,72 @@ def _output_layer(model: nn.Module) -> torch.Tensor | None:
     """The last linear layer: its rows are classes or tokens, which need not be orthogonal."""
     linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
     return linear[-1].weight if linear else None
+
+
+SHAPES: dict[str, Callable[[float, float], float]] = {
+    "constant": lambda p, decay: 1.0,
+    "linear": lambda p, decay: 1.0 - p,
+    "cosine": lambda p, decay: 0.5 * (1.0 + math.cos(math.pi * p)),
+    "wsd": lambda p, decay: min(1.0, (1.0 - p) / decay),
+}
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The factor of the learning rate for a step of a run of `steps` steps."""
+
+    settings: ScheduleSection
+    steps: int
+
+    def __call__(self, step: int, tokens: int) -> float:
+        """The factor for the next step, after `step` steps and `tokens` tokens."""
+        settings = self.settings
+        if settings.warmup_tokens is not None:
+            # The step at which the warm-up ends is not known in advance: decay runs over the whole length.
+            rise = min(1.0, (tokens + 1) / max(1, settings.warmup_tokens))
+            return rise * self._shape(step, self.steps)
+        warmup = self.warmup_steps
+        if step < warmup:
+            return (step + 1) / warmup
+        return self._shape(step - warmup, self.steps - warmup)
+
+    @property
+    def warmup_steps(self) -> int:
+        if self.settings.warmup_ratio is not None:
+            return round(self.settings.warmup_ratio * self.steps)
+        return self.settings.warmup_steps or 0
+
+    def _shape(self, done: int, length: int) -> float:
+        """The factor after `done` of the `length` steps that follow the warm-up."""
+        settings = self.settings
+        if settings.name == "constant":
+            return 1.0
+        if settings.name == "wave":
+            return max(settings.final, SHAPES["cosine"](done / (settings.wave_steps or max(1, length)), 1.0))
+        progress = done / max(1, length)
+        # The decay of 'wsd' is a share of the whole run; here progress is counted after the warm-up.
+        decay = settings.decay_ratio * self.steps / max(1, self.steps - self.warmup_steps)
+        return settings.final + (1.0 - settings.final) * SHAPES[settings.name](min(1.0, progress), decay)
+
+
+def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer, processes: Processes) -> Tensors:
+    """The optimizer's tensors, named `parameter/key`."""
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    return {
+        f"{names[id(parameter)]}/{key}": processes.full_tensor(torch.as_tensor(value)).detach().cpu().contiguous()
+        for parameter, entries in optimizer.state.items()
+        for key, value in entries.items()
+        if value is not None
+    }
+
+
+def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors, processes: Processes) -> None:
+    """Load the optimizer's tensors, on each parameter's device."""
+    parameters = dict(model.named_parameters())
+    order = {id(p): n for n, p in enumerate(p for group in optimizer.param_groups for p in group["params"])}
+    states: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        parameter, _, key = name.rpartition("/")
+        mine = parameters[parameter]
+        states.setdefault(order[id(mine)], {})[key] = processes.shard_like(tensor.clone(), mine)
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": states})

@@ -11,8 +11,7 @@ from rich.progress import BarColumn, Progress
 
 from attnlab.base import console
 from attnlab.base.formats import clock
-from attnlab.training.callbacks import Callback, LogLine, RunLength, StepReport
-from attnlab.training.snapshot import TrainState
+from attnlab.training.callbacks import Callback, LogLine, RunLength, StepReport, TrainState
 
 LINE_EVERY = 10.0  # seconds between plain lines
 SMOOTHING = 0.95  # weight of earlier steps in the rates shown

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnlab.base.machine import facts
-from attnlab.base.machine.peak import is_out_of_memory, peak, start_peak, within_free_memory
+from attnlab.base.machine.facts import is_out_of_memory, peak, start_peak, within_free_memory
 from attnlab.experiments.results import reason_of
 
 MIB = 2**20

@@ -14,8 +14,7 @@ from attnlab.base.errors import UserError
 from attnlab.cli.compare import REQUEST
 from attnlab.config import check
 from attnlab.config.axes import parse_choices
-from attnlab.config.classify import METHODS
-from attnlab.config.rates import METHOD_RATES, usual_rate
+from attnlab.config.classify import METHOD_RATES, METHODS, usual_rate
 from attnlab.config.sections import OPTIMIZERS
 from attnlab.experiments.cells import Cell, variants
 from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison

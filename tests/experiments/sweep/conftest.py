@@ -16,7 +16,7 @@ from attnlab.experiments.config import sweep_of
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import KINDS, Kind
 from attnlab.runs import RunFolder, read_record
-from attnlab.stats.measures import ACCURACIES
+from attnlab.stats.intervals import ACCURACIES
 
 MACHINE = {"device": "cpu", "precision": "fp32", "threads": 1}
 

@@ -10,7 +10,7 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.config import check
-from attnlab.config.search_axes import Choices, Range, short_names
+from attnlab.config.axes import Choices, Range, short_names
 from attnlab.experiments.config import SweepFlags
 from attnlab.experiments.space import axes_of, grid, identity
 from attnlab.experiments.sweep import check_sweep, run_sweep

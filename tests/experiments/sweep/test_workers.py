@@ -19,8 +19,8 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.experiments import store
-from attnlab.experiments.claims import Claims
 from attnlab.experiments.experiment import SWEEP
+from attnlab.experiments.queue import Claims
 from attnlab.experiments.sweep import join_sweep, resume_sweep, run_sweep, sweep_results
 from attnlab.runs import read_record, read_status
 

@@ -15,10 +15,10 @@ from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.batching import Batch
 from attnlab.data.encoded import text_examples
+from attnlab.data.tasks.catalog import draw
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.jobs.classify.collapse import Collapsed
 from attnlab.jobs.classify.job import ClassifyJob
-from attnlab.jobs.classify.texts import draw
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import saved_config
 from attnlab.models.pretrained.load import load_classifier

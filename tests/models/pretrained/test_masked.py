@@ -113,7 +113,7 @@ def test_masked_words_change_what_is_learned_and_the_classifier_is_loaded_again(
     assert run is not None
     said = [json.loads(line) for line in (run / "predictions-dev.jsonl").read_text().splitlines()]
     trained = load_trained(run, "cpu")
-    from attnlab.jobs.classify.texts import read_texts
+    from attnlab.data.tasks.catalog import read_texts
 
     encoded = trained.encode(read_texts(trained.config.data).splits["dev"])
     probabilities = trained.logits(encoded).softmax(-1).amax(-1)

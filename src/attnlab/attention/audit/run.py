@@ -19,9 +19,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.audit.audited_mixer import AuditedMixer, Finding, audited_mixer, one_head
 from attnlab.attention.audit.cost import growth, one_thread
-from attnlab.attention.audit.future import check_future_gradient, check_future_perturbation
+from attnlab.attention.audit.future import (
+    AuditedMixer,
+    Finding,
+    audited_mixer,
+    check_future_gradient,
+    check_future_perturbation,
+    one_head,
+)
 from attnlab.attention.audit.half_precision import try_half
 from attnlab.attention.parts.cache import Cache
 from attnlab.attention.registry import build_mixer, find_variant

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from attnlab.base.errors import UserError, nearest, unknown
+from attnlab.config import split_list
+from attnlab.config.classify import TextsSection
 from attnlab.data.tasks.files import SPELLINGS, find_files, read_files
 from attnlab.data.tasks.hub_files import parse
 from attnlab.data.tasks.hub_sets import load_hub
@@ -177,3 +181,43 @@ def load_labelled(
     files = find_files(path) if path.is_dir() else {"train": path}
     given = {split: file for split, file in (("dev", dev), ("test", test)) if file is not None}
     return read_files(files | given, request, seed, name=str(path), hold_out=hold_out)
+
+
+def read_texts(section: TextsSection) -> LabelledSet:
+    """What the section names, with all its examples."""
+    request = ColumnRequest(
+        section.text, section.pair, section.label, tuple(split_list(section.classes)), section.header
+    )
+    dev, test, folder = (Path(path) if path else None for path in (section.dev, section.test, section.data_folder))
+    return load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)
+
+
+def wanted(data: LabelledSet, section: TextsSection, seed: int, overfit: int | None) -> LabelledSet:
+    """The examples that are asked for; to learn a few by heart, these are dev as well and there is no test."""
+    if overfit is not None:
+        few = draw(data.splits["train"], overfit, seed)
+        return replace(data, splits={"train": few, "dev": few})
+    splits = dict(data.splits)
+    if section.examples is not None:
+        splits["train"] = draw(splits["train"], section.examples, seed)
+    if not section.score_test:
+        splits.pop("test", None)
+    return replace(data, splits=splits)
+
+
+def draw(examples: list[LabelledText], count: int, seed: int) -> list[LabelledText]:
+    """`count` of the examples, every class in its proportion (largest remainders), in their order."""
+    if count > len(examples):
+        raise UserError(f"{count:,} training examples are asked for, and there are {len(examples):,}.")
+    generator = np.random.default_rng(seed)
+    labels = np.array([example.label for example in examples])
+    found, sizes = np.unique(labels, return_counts=True)
+    exact = sizes * count / len(examples)
+    shares = np.floor(exact).astype(int)
+    for place in np.argsort(shares - exact, kind="stable")[: count - shares.sum()]:
+        shares[place] += 1
+    chosen = [
+        generator.permutation(np.flatnonzero(labels == label))[:share]
+        for label, share in zip(found, shares, strict=True)
+    ]
+    return [examples[place] for place in np.sort(np.concatenate(chosen))]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attnlab.base.errors import UserError
+from attnlab.base.files import read_text
 from attnlab.data.tasks.files import label_of, text_of
 from attnlab.data.tasks.labelled import LabelledText, label_word, named_classes
 from attnlab.data.tasks.tables import FORMATS, ColumnRequest, Columns, FileTable, choose_text_columns, read_table
-from attnlab.data.text.reading import read_text
 
 NO_LABEL = -1
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.base.errors import UserError
-from attnlab.data.text.reading import numbered_lines, read_text
+from attnlab.base.files import read_text
+from attnlab.data.text.reading import numbered_lines
 
 PAIRS = (
     ("question", "passage"),

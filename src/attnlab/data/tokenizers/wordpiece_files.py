@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import write_text
-from attnlab.data.text.reading import read_text
+from attnlab.base.files import read_json, read_text, write_text
 from attnlab.data.tokenizers.wordpiece import CLS, INSIDE, LONGEST_WORD, SEP, SPECIAL, UNKNOWN, WordPiece
 from attnlab.data.tokenizers.wordpiece_text import Words
 
@@ -40,17 +39,6 @@ def save_tokenizer(tokenizer: WordPiece, folder: Path) -> None:
     write_text(folder / "vocab.txt", "".join(f"{piece}\n" for piece in tokenizer.vocabulary))
     write_text(folder / "tokenizer_config.json", json.dumps(settings, indent=1) + "\n")
     write_text(folder / "tokenizer.json", json.dumps(_to_json(tokenizer), ensure_ascii=False) + "\n")
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A file with one JSON object."""
-    try:
-        content = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}, line {error.lineno} is not JSON: {error.msg}.") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: expected a JSON object.")
-    return content
 
 
 def _from_list(path: Path, settings: dict[str, Any]) -> WordPiece:

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from attnlab.base.errors import UserError, unknown
 from attnlab.config.world import WorldSection
 from attnlab.data.questions import Pair
-from attnlab.data.world import names, sentences
-from attnlab.data.world.names import Draws
+from attnlab.data.world import wording
+from attnlab.data.world.wording import Draws
 
 SPLITS = ("train", "dev", "test")
-BLOCK = 16_384 * names.MEMBERS  # people in memory at a time while a world is written: whole families
+BLOCK = 16_384 * wording.MEMBERS  # people in memory at a time while a world is written: whole families
 
 
 _DEFAULTS = WorldSection()  # the one place where defaults are written
@@ -61,11 +61,11 @@ class WorldSpec:
 
     def __post_init__(self) -> None:
         for name, low, high in (
-            ("people", 1, names.MOST_PEOPLE),
-            ("places", 2, names.MOST_PLACES),
+            ("people", 1, wording.MOST_PEOPLE),
+            ("places", 2, wording.MOST_PLACES),
             ("documents", 1, None),
-            ("sentences", 1, len(sentences.OTHER_FACTS)),
-            ("paraphrases", 1, min(self.documents, len(sentences.birthplace(self.name_first)))),
+            ("sentences", 1, len(wording.OTHER_FACTS)),
+            ("paraphrases", 1, min(self.documents, len(wording.birthplace(self.name_first)))),
             ("skew", 0, None),
             ("train", 0, 1),
             ("dev", 0, 1),
@@ -107,7 +107,7 @@ class World:
     @cached_property
     def places(self) -> list[str]:
         """All places, the likeliest birthplace first."""
-        return names.invent_places(self._draws, self.spec.places)
+        return wording.invent_places(self._draws, self.spec.places)
 
     @cached_property
     def people(self) -> list[Person]:
@@ -132,13 +132,13 @@ class World:
         place = self._birthplaces(index)
         home = (place + 1 + draws.below("home", index, count - 1)) % count
         columns = zip(
-            names.invent_people(draws, index),
+            wording.invent_people(draws, index),
             place.tolist(),
             self._birthdays(index).tolist(),
-            draws.below("job", index, len(sentences.JOBS)).tolist(),
+            draws.below("job", index, len(wording.JOBS)).tolist(),
             home.tolist(),
-            draws.below("subject", index, len(sentences.SUBJECTS)).tolist(),
-            draws.below("prize", index, len(sentences.PRIZES)).tolist(),
+            draws.below("subject", index, len(wording.SUBJECTS)).tolist(),
+            draws.below("prize", index, len(wording.PRIZES)).tolist(),
             draws.below("age at prize", index, 30).tolist(),
             strict=True,
         )
@@ -147,10 +147,10 @@ class World:
                 name=name,
                 birthplace=self.places[place],
                 born=(born := datetime.date.fromordinal(day)),
-                job=sentences.JOBS[job],
+                job=wording.JOBS[job],
                 home=self.places[home],
-                subject=sentences.SUBJECTS[subject],
-                prize=sentences.PRIZES[prize],
+                subject=wording.SUBJECTS[subject],
+                prize=wording.PRIZES[prize],
                 prize_year=born.year + 30 + age,
             )
             for name, place, day, job, home, subject, prize, age in columns
@@ -158,7 +158,7 @@ class World:
 
     def _birthdays(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """Days of birth as ordinals: parents from 1800 to 1899, children 20 to 40 years later."""
-        family, member = np.divmod(index, names.MEMBERS)
+        family, member = np.divmod(index, wording.MEMBERS)
         start = datetime.date(1800, 1, 1).toordinal()
         parents = start + self._draws.below("family", family, 99 * 365)
         within = self._draws.uniform("birthday", index)
@@ -177,16 +177,16 @@ class World:
     def _round(self, round_: int, index: NDArray[np.int64], people: list[Person]) -> Iterator[str]:
         """The documents of one round about the people of one block."""
         spec, draws, what = self.spec, self._draws, f"document {round_}: "
-        wordings = sentences.birthplace(spec.name_first)
+        wordings = wording.birthplace(spec.name_first)
         birthplace = self._wordings(index)[:, round_ % spec.paraphrases].tolist()
-        others = draws.orders(what + "facts", index, len(sentences.OTHER_FACTS))
+        others = draws.orders(what + "facts", index, len(wording.OTHER_FACTS))
         luck = draws.uniform(what + "wording", index[:, None] * spec.sentences + np.arange(spec.sentences))
         sequence = draws.orders(what + "order", index, spec.sentences)
         if not spec.shuffled:
             sequence.sort(axis=1)
         rows = zip(birthplace, others.tolist(), luck.tolist(), sequence.tolist(), strict=True)
-        for person, (wording, facts, lucks, places) in enumerate(rows):
-            document = _sentences(people, person, wordings[wording], facts, lucks)
+        for person, (number, facts, lucks, places) in enumerate(rows):
+            document = _sentences(people, person, wordings[number], facts, lucks)
             yield " ".join([document[i] for i in places])
 
     def _wordings(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -194,10 +194,10 @@ class World:
 
         Wordings of the second list follow all of the first, so they change no world with fewer paraphrases.
         """
-        first, draws = len(sentences.BIRTHPLACE), self._draws
+        first, draws = len(wording.BIRTHPLACE), self._draws
         if self.spec.name_first:
-            return draws.orders("birthplace wording, name first", index, len(sentences.birthplace(True)))
-        further = first + draws.orders("further birthplace wording", index, len(sentences.FURTHER_BIRTHPLACE))
+            return draws.orders("birthplace wording, name first", index, len(wording.birthplace(True)))
+        further = first + draws.orders("further birthplace wording", index, len(wording.FURTHER_BIRTHPLACE))
         return np.hstack([draws.orders("birthplace wording", index, first), further])
 
     def corpus(self) -> list[str]:
@@ -235,11 +235,11 @@ class World:
 
     def unseen_names(self, count: int) -> list[str]:
         """Names of people who are not in this world, so nothing about them can have been learned."""
-        if self.spec.people + count > names.MOST_PEOPLE:
+        if self.spec.people + count > wording.MOST_PEOPLE:
             raise UserError(
                 f"a world of {self.spec.people:,} people leaves fewer than {count:,} unseen names: request fewer."
             )
-        return names.invent_people(self._draws, np.arange(self.spec.people, self.spec.people + count))
+        return wording.invent_people(self._draws, np.arange(self.spec.people, self.spec.people + count))
 
     def most_common_place(self) -> tuple[str, float]:
         """The place where most people were born, and their share: the accuracy of always answering it."""
@@ -250,21 +250,21 @@ class World:
 
 def _relatives(people: list[Person], person: int) -> list[tuple[str, str]]:
     """The relations of one of these people, who start with a whole family."""
-    start = person - person % names.MEMBERS
-    family = people[start : start + names.MEMBERS]
-    return [(rel, who.name) for rel, who in zip(sentences.RELATIONS[person - start], family, strict=False) if rel]
+    start = person - person % wording.MEMBERS
+    family = people[start : start + wording.MEMBERS]
+    return [(rel, who.name) for rel, who in zip(wording.RELATIONS[person - start], family, strict=False) if rel]
 
 
-def _sentences(people: list[Person], person: int, wording: str, facts: list[int], lucks: list[float]) -> list[str]:
+def _sentences(people: list[Person], person: int, birthplace: str, facts: list[int], lucks: list[float]) -> list[str]:
     """The sentences of one document: the birthplace, then facts in the order given."""
     fields = _fields(people[person])
     relatives = _relatives(people, person) if len(lucks) > 1 else []
     if relatives:
         relation, relative = relatives[int(lucks[0] * len(relatives))]
         fields |= {"relation": relation, "relative": relative}
-    available = [sentences.OTHER_FACTS[f] for f in facts if relatives or f < len(facts) - 1]
+    available = [wording.OTHER_FACTS[f] for f in facts if relatives or f < len(facts) - 1]
     chosen = [fact[int(luck * len(fact))] for fact, luck in zip(available, lucks[1:], strict=False)]
-    return [sentences.fill(template, fields) for template in [wording, *chosen]]
+    return [wording.fill(template, fields) for template in [birthplace, *chosen]]
 
 
 def question_about(person: Person) -> Pair:
@@ -276,9 +276,9 @@ def _fields(person: Person) -> dict[str, str | int]:
         "name": person.name,
         "place": person.birthplace,
         "year": person.born.year,
-        "date": sentences.date(person.born),
+        "date": wording.date(person.born),
         "job": person.job,
-        "a_job": sentences.with_article(person.job),
+        "a_job": wording.with_article(person.job),
         "home": person.home,
         "subject": person.subject,
         "prize": person.prize,

@@ -13,19 +13,17 @@ from attnlab.base.errors import UserError, unknown
 from attnlab.base.formats import clock
 from attnlab.base.machine.facts import GIB
 from attnlab.config.classify import ClassifyConfig
+from attnlab.data.tasks.catalog import read_texts
 from attnlab.experiments.config import CompareConfig
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, most_common_level
 from attnlab.experiments.views.view import View, difference_title, ranked_cells, run_label
 from attnlab.jobs.classify.memory import must_fit, needed, parameters_of
-from attnlab.jobs.classify.texts import read_texts
-from attnlab.report.numbers import plus_minus
 from attnlab.report.page import Figure, Passage, Table, draw
 from attnlab.report.series import AccuracyCurve
 from attnlab.runs import read_config, read_metrics
 from attnlab.runs.paired import SIGNIFICANT, PairedRuns, pair_runs
 from attnlab.runs.predictions import Prediction, read_predictions
-from attnlab.stats.intervals import Mean
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Mean, Measure, plus_minus
 from attnlab.stats.significance import holm
 
 MARK = "‡"

@@ -23,12 +23,11 @@ from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views.view import ONE_RATE, View, about_intervals, difference_title, run_label, signed
 from attnlab.jobs.language import LENGTHS_FILE, LanguageJob, perplexity
 from attnlab.models.gpt import shape_of
-from attnlab.report.numbers import plain, plus_minus
 from attnlab.report.page import Passage, Table, draw
 from attnlab.report.series import FutureGap, LengthLosses, LossCurve
 from attnlab.runs import read_metrics
-from attnlab.stats.intervals import Mean, paired_difference
-from attnlab.training.speed import measure_pace
+from attnlab.stats.intervals import Mean, paired_difference, plain, plus_minus
+from attnlab.training.estimate import measure_pace
 
 AUDITED = 72  # tokens of the sequences in which the audit looks for the future
 LEAK = 0.02

@@ -13,10 +13,8 @@ from attnlab.config.sections import Section
 from attnlab.experiments.config import CompareConfig
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, seeds_text
 from attnlab.jobs.registry import KINDS
-from attnlab.report.numbers import plain, plus_minus
 from attnlab.report.page import Figure, Passage, Table
-from attnlab.stats.intervals import Mean
-from attnlab.stats.measures import Measure
+from attnlab.stats.intervals import Mean, Measure, plain, plus_minus
 
 ONE_RATE = "One learning rate for all may suit some better than others."
 

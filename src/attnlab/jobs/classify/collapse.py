@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from attnlab.base import console
 from attnlab.base.errors import RunFailed
 from attnlab.stats.scores import Scores
-from attnlab.training.callbacks import Callback, RunLength
-from attnlab.training.snapshot import TrainState
+from attnlab.training.callbacks import Callback, RunLength, TrainState
 
 RATE_CUT = 1 / 3
 TRIES = 3

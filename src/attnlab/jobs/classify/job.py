@@ -18,9 +18,9 @@ from attnlab.base.files import write_text
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
+from attnlab.data.tasks.catalog import read_texts, wanted
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify import collapse, joint
-from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
@@ -35,10 +35,9 @@ from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.checkpoints import load_best
 from attnlab.stats.scores import Scores
 from attnlab.training.adversarial import Adversarial
-from attnlab.training.callbacks import Callback, JointProgress
+from attnlab.training.callbacks import Callback, JointProgress, TrainState
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import Classification, Objective
-from attnlab.training.snapshot import TrainState
 
 if TYPE_CHECKING:
     from attnlab.report.page import Passage

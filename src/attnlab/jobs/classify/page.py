@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from attnlab.evaluation.figures import reliability
 from attnlab.report import figures
+from attnlab.report.figures import reliability
 from attnlab.report.page import Figure, Passage, Table
 from attnlab.runs import read_config, series
 from attnlab.stats.calibration import bins, calibration_error

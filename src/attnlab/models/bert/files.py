@@ -21,8 +21,8 @@ from torch import Tensor, nn
 
 from attnlab.base.console import say
 from attnlab.base.errors import UserError, first_line
-from attnlab.base.files import write_bytes, write_text
-from attnlab.data.tokenizers.wordpiece_files import read_json, read_tokenizer
+from attnlab.base.files import read_json, write_bytes, write_text
+from attnlab.data.tokenizers.wordpiece_files import read_tokenizer
 from attnlab.models.bert.config import SOFTMAX, BertConfig, read_config
 
 NAMES = (  # transformers' name, the lab's; left to right for reading, right to left for writing

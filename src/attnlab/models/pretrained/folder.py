@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.base.errors import UserError
+from attnlab.base.files import read_json, read_text
 from attnlab.base.hub import card
-from attnlab.data.text.reading import read_text
-from attnlab.data.tokenizers.wordpiece_files import read_json
 
 SAFE, SAFE_INDEX, PICKLED = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
 LONGEST_HEADER = 100_000_000

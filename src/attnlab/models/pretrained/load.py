@@ -13,8 +13,8 @@ import torch
 from torch import nn
 
 from attnlab.base.errors import UserError, first_line
-from attnlab.base.machine.peak import is_out_of_memory
-from attnlab.data.tokenizers.wordpiece_files import read_json
+from attnlab.base.files import read_json
+from attnlab.base.machine.facts import is_out_of_memory
 from attnlab.models.pretrained.classifier import Classifier, Head
 from attnlab.models.pretrained.families import Family, family_of
 from attnlab.models.pretrained.fast_encoder import OFF, exchange_layers
