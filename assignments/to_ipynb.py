@@ -1,8 +1,8 @@
-"""Turn a notebook kept as plain Python cells into an .ipynb, with nothing but the standard library.
+"""Turn a notebook kept as plain Python cells into an .ipynb, with the standard library only.
 
     python assignments/to_ipynb.py assignments/attention/a2s1_understanding_attention.py
 
-writes the .ipynb next to it. A line `# %%` begins a cell of code, `# %% [markdown]` one of text.
+writes the .ipynb next to it. A line `# %%` starts a code cell, `# %% [markdown]` a text cell.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""What every kind of attention costs as sequences grow, beside torch's fused kernel and GPT-2 of transformers.
+"""The cost of every kind of attention by sequence length, compared with torch's fused kernel and GPT-2 of transformers.
 
     python benchmarks/attention.py                                  # all of them, T = 128 to 4096, 10 minutes
     python benchmarks/attention.py --variants linear,mine.py --lengths 128,512,2048 --repeats 9
 
 One causal layer on one sequence, in one process and one thread. A round runs every side once at every length,
-every second one backwards, so that a slow spell of the machine meets all of them; medians are over rounds, and a
-ratio is the median of the rounds' ratios. Times are CPU seconds: waiting for a busy core is not counted.
+every second one in reverse order, so that a slow phase of the machine affects all of them; medians are over rounds,
+and a ratio is the median of the rounds' ratios. Times are CPU seconds: waiting for a busy core is not counted.
 
 Written to --out: table.md, figure.png, results.json.
 """
@@ -29,12 +29,12 @@ from torch import Tensor
 from attnlab.attention import VARIANTS, MixerShape, build_mixer, find_variant
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts
-from attnlab.training.memory import measured
+from attnlab.training.estimate import measure_peak
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a cell may take."""
+    """The limits of a cell."""
 
     seconds: float
     """For all its rounds together; a cell whose single pass would take longer is skipped."""
@@ -63,41 +63,41 @@ class Layer:
 
 
 def scout(side: Side, lengths: Sequence[int], shape: MixerShape, budget: Budget) -> list[tuple[Cell, Layer | None]]:
-    """Measure the memory of a side at each length, and leave out those that would burst the budget.
+    """Measure the memory of a side at each length, and skip lengths that would exceed the budget.
 
-    What a length will take is foreseen from the one before and the promised powers of T.
+    The cost of a length is predicted from the previous one and the promised powers of T.
     """
-    found: list[tuple[Cell, Layer | None]] = []
+    cells: list[tuple[Cell, Layer | None]] = []
     seconds = megabytes = 0.0
     for before, length in zip([lengths[0], *lengths], lengths, strict=False):
         growth = length / before
         seconds *= growth ** (2 if side.time is None else side.time)
         megabytes *= growth ** (2 if side.memory is None else side.memory)
         if seconds > budget.seconds:
-            found.append((Cell(side, length, f"would take about {seconds:.0f} s a pass"), None))
+            cells.append((Cell(side, length, f"would take about {seconds:.0f} s per pass"), None))
         elif megabytes > budget.megabytes:
-            found.append((Cell(side, length, f"would need about {megabytes / 1000:.1f} GB"), None))
+            cells.append((Cell(side, length, f"would need about {megabytes / 1000:.1f} GB"), None))
         else:
             layer = Layer(side, replace(shape, context=length))
-            with measured("cpu") as peak:
+            with measure_peak("cpu") as peak:
                 seconds = sum(layer.run())
             megabytes = peak.bytes / 1e6
-            found.append((Cell(side, length, megabytes=megabytes), layer))
-    return found
+            cells.append((Cell(side, length, megabytes=megabytes), layer))
+    return cells
 
 
 def measure(
     sides: Sequence[Side], lengths: Sequence[int], shape: MixerShape, repeats: int, budget: Budget
 ) -> list[Cell]:
     """Every side at every length, in rounds."""
-    found: list[tuple[Cell, Layer | None]] = []
+    cells: list[tuple[Cell, Layer | None]] = []
     for side in sides:
         _say(f"{side.name}: memory")
-        found += scout(side, lengths, shape, budget)
-    for cell, layer in found:
+        cells += scout(side, lengths, shape, budget)
+    for cell, layer in cells:
         if layer is None:
             _say(f"{cell.side.name} at T = {cell.length}: skipped, {cell.skipped}")
-    running = [(cell, layer) for cell, layer in found if layer is not None]
+    running = [(cell, layer) for cell, layer in cells if layer is not None]
     running.sort(key=lambda pair: pair[0].length)  # stable: at each length the sides follow each other
     for n in range(repeats):
         _say(f"round {n + 1} of {repeats}")
@@ -107,14 +107,14 @@ def measure(
             forward, backward = layer.run()
             cell.forward.append(forward)
             cell.backward.append(backward)
-    return [cell for cell, _ in found]
+    return [cell for cell, _ in cells]
 
 
 def write(cells: Sequence[Cell], shape: MixerShape, repeats: int, folder: Path) -> None:
     """The table, the figure and all numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     sides = to_json(cells)
-    cells = from_json(sides)  # as rounded there: the file gives the same table again
+    cells = from_json(sides)  # rounded as in the file, which gives the same table again
     text = tables(cells)
     print(text)
     (folder / "table.md").write_text(text, encoding="utf-8")
@@ -134,11 +134,10 @@ def write(cells: Sequence[Cell], shape: MixerShape, repeats: int, folder: Path) 
 
 
 def sides_of(names: str) -> list[Side]:
-    """The peers, then the variants asked for."""
+    """The peers, then the given variants."""
     chosen = list(VARIANTS) if names == "all" else names.split(",")
-    found = [find_variant(name) for name in chosen]
     peers = [Side(name, time=2, memory=memory, peer=True) for name, (_, memory) in PEERS.items()]
-    return peers + [Side(v.name, v.time, v.memory) for v in found]
+    return peers + [Side(v.name, v.time, v.memory) for v in map(find_variant, chosen)]
 
 
 def _say(text: str) -> None:
@@ -146,16 +145,18 @@ def _say(text: str) -> None:
 
 
 def _lengths(text: str) -> list[int]:
-    found = sorted({int(part) for part in text.split(",")})
-    if found[0] < 1:
+    lengths = sorted({int(part) for part in text.split(",")})
+    if lengths[0] < 1:
         raise ValueError
-    return found
+    return lengths
 
 
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--lengths", type=_lengths, default="128,256,512,1024,2048,4096", help="tokens, with commas")
-    parser.add_argument("--variants", default="all", help="names or paths of .py files, with commas")
+    parser.add_argument(
+        "--lengths", type=_lengths, default="128,256,512,1024,2048,4096", help="tokens, separated by commas"
+    )
+    parser.add_argument("--variants", default="all", help="names or paths of .py files, separated by commas")
     parser.add_argument("--repeats", type=int, default=5, help="rounds")
     parser.add_argument("--seconds", type=float, default=15.0, help="budget of a cell, all rounds together")
     parser.add_argument("--megabytes", type=float, default=6000.0, help="budget of a cell's memory")
@@ -166,18 +167,18 @@ def options() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    asked = options().parse_args()
+    args = options().parse_args()
     torch.set_num_threads(1)
     try:
-        shape = MixerShape(asked.width, asked.heads, context=max(asked.lengths))
-        if asked.repeats < 1:
-            raise UserError(f"--repeats is {asked.repeats}: give at least 1.")
-        budget = Budget(asked.seconds, asked.megabytes)
-        cells = measure(sides_of(asked.variants), asked.lengths, shape, asked.repeats, budget)
+        shape = MixerShape(args.width, args.heads, context=max(args.lengths))
+        if args.repeats < 1:
+            raise UserError(f"--repeats: expected at least 1, got {args.repeats}.")
+        budget = Budget(args.seconds, args.megabytes)
+        cells = measure(sides_of(args.variants), args.lengths, shape, args.repeats, budget)
     except UserError as error:
         _say(f"error: {error}")
         sys.exit(error.exit_code)
-    write(cells, shape, asked.repeats, asked.out)
+    write(cells, shape, args.repeats, args.out)
 
 
 if __name__ == "__main__":

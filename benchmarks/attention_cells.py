@@ -1,4 +1,4 @@
-"""What `attention.py` measures: sides, and a cell for each side and length."""
+"""What `attention.py` measures: sides, and one cell per side and length."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Side:
-    """One of those compared, and the powers of T it promises in time and memory; None: nothing."""
+    """One of the compared layers, and the powers of T it promises in time and memory; None: no promise."""
 
     name: str
     time: float | None
@@ -20,12 +20,12 @@ class Side:
 
 @dataclass
 class Cell:
-    """One side at one length: a sample of both passes for each round, and the peak of both together."""
+    """One side at one length: one sample of both passes per round, and the peak of both together."""
 
     side: Side
     length: int
     skipped: str = ""
-    """Why there is nothing here."""
+    """Why it was not measured."""
     megabytes: float = 0.0
     forward: list[float] = field(default_factory=list)
     backward: list[float] = field(default_factory=list)
@@ -40,23 +40,23 @@ class Cell:
 
 
 def to_json(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    """One entry a side, its cells inside."""
+    """One entry per side, with its cells."""
     sides: dict[Side, list[dict[str, Any]]] = {}
     for cell in cells:
-        told: dict[str, Any] = {"length": cell.length}
+        entry: dict[str, Any] = {"length": cell.length}
         if cell.skipped:
-            told["skipped"] = cell.skipped
+            entry["skipped"] = cell.skipped
         else:
-            told["megabytes"] = round(cell.megabytes, 3)
-            told |= {name: [float(f"{s:.4g}") for s in getattr(cell, name)] for name in ("forward", "backward")}
-        sides.setdefault(cell.side, []).append(told)
-    return [{**vars(side), "cells": told} for side, told in sides.items()]
+            entry["megabytes"] = round(cell.megabytes, 3)
+            entry |= {name: [float(f"{s:.4g}") for s in getattr(cell, name)] for name in ("forward", "backward")}
+        sides.setdefault(cell.side, []).append(entry)
+    return [{**vars(side), "cells": entries} for side, entries in sides.items()]
 
 
 def from_json(entries: Sequence[Mapping[str, Any]]) -> list[Cell]:
     """The cells of a `results.json`, to draw and tabulate again."""
     return [
-        Cell(Side(**{name: value for name, value in entry.items() if name != "cells"}), **told)
+        Cell(Side(**{name: value for name, value in entry.items() if name != "cells"}), **cell)
         for entry in entries
-        for told in entry["cells"]
+        for cell in entry["cells"]
     ]

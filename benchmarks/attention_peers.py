@@ -1,4 +1,4 @@
-"""The peers of `attention.py`: the same layer, softmax attention with four projections, as others write it."""
+"""The peers of `attention.py`: the same layer, softmax attention with four projections, in other libraries."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class TorchFused(nn.Module):
 class GPT2(nn.Module):
     """The attention block of GPT-2 from transformers, with new weights.
 
-    `sdpa`, the default of a model loaded by transformers, calls torch's fused kernel; `eager` holds the
-    T × T weights and wants the mask that the model around the block would give it.
+    `sdpa`, the default of a model loaded by transformers, calls torch's fused kernel; `eager` stores the
+    T × T weights and needs the mask that the model would pass to the block.
     """
 
     def __init__(self, shape: MixerShape, implementation: str) -> None:
@@ -60,4 +60,4 @@ PEERS: dict[str, tuple[Callable[[MixerShape], nn.Module], int]] = {
     "gpt2-sdpa": (lambda shape: GPT2(shape, "sdpa"), 1),
     "gpt2-eager": (lambda shape: GPT2(shape, "eager"), 2),
 }
-"""How to build each, and the power of T in its memory."""
+"""By name: its constructor, and the power of T in its memory."""

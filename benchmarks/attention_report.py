@@ -14,7 +14,7 @@ from attnlab.attention.audit.cost import exponent
 from attnlab.report.figures import COLOURS, STYLE, plt
 
 FITTED = 4
-"""Over how many of the longest lengths the powers are fitted: at the short ones the overhead of calls shows."""
+"""The powers are fitted over this many of the longest lengths: short ones are dominated by call overhead."""
 
 Rows = dict[str, list[Cell]]
 Value = Callable[[Cell], float]
@@ -22,23 +22,23 @@ Value = Callable[[Cell], float]
 
 def exponents(cells: Sequence[Cell]) -> dict[str, dict[str, Any]]:
     """Fitted and promised powers of T, by side; None where fewer than two lengths ran."""
-    found = {}
+    powers = {}
     for name, row in _rows(cells).items():
         ran = [cell for cell in row if not cell.skipped]
         lengths = [cell.length for cell in ran]
         enough = len(lengths) >= 2
-        found[name] = {
+        powers[name] = {
             "over": lengths[-FITTED:],
             "time": exponent(lengths, [cell.seconds for cell in ran], FITTED) if enough else None,
             "time_promised": row[0].side.time,
             "memory": exponent(lengths, [cell.megabytes for cell in ran], FITTED) if enough else None,
             "memory_promised": row[0].side.memory,
         }
-    return found
+    return powers
 
 
 def tables(cells: Sequence[Cell]) -> str:
-    """Markdown: each side at the longest length, the ratios at all of them, and what was skipped."""
+    """Markdown: each side at the longest length, the ratios at all lengths, and the skipped cells."""
     rows = _rows(cells)
     lengths = sorted({cell.length for cell in cells})
     parts = [
@@ -83,8 +83,8 @@ def _longest(rows: Rows, powers: dict[str, dict[str, Any]]) -> str:
             body.append([name, *["–"] * 5, *fits])
             continue
         passes = [f"{1e3 * statistics.median(samples):.1f}" for samples in (cell.forward, cell.backward)]
-        beside = [_ratio(_time_ratio(cell, rows[peer][-1])) for peer in ("torch-fused", "gpt2-sdpa")]
-        body.append([name, *passes, *beside, f"{cell.megabytes:.0f}", *fits])
+        ratios = [_ratio(_time_ratio(cell, rows[peer][-1])) for peer in ("torch-fused", "gpt2-sdpa")]
+        body.append([name, *passes, *ratios, f"{cell.megabytes:.0f}", *fits])
     return _table(head, body)
 
 
@@ -116,7 +116,7 @@ def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
 
 
 def _verdict(cells: Sequence[Cell]) -> str:
-    """The largest power among those that promise to be linear."""
+    """The largest power among the variants that promise to be linear."""
     linear = {
         name: power["time"]
         for name, power in exponents(cells).items()
@@ -156,14 +156,14 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         places[0].legend(fontsize=8, loc="upper left")
         figure.savefig(path, dpi=100)
         plt.close(figure)
-    # Few colours are in it: a palette makes the file a quarter as large.
+    # With few colours a palette makes the file a quarter as large.
     Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 
 
 def _looks(rows: Rows) -> dict[str, dict[str, Any]]:
     """How the line of each side is drawn."""
     looks: dict[str, dict[str, Any]] = {}
-    colours = iter((*COLOURS[:5], COLOURS[7]) * 9)  # grey is taken, and ochre is too near to orange
+    colours = iter((*COLOURS[:5], COLOURS[7]) * 9)  # grey is used already, and ochre is too similar to orange
     grey = "all others, O(T²) in time"
     for name, row in rows.items():
         side = row[0].side
@@ -178,7 +178,7 @@ def _looks(rows: Rows) -> dict[str, dict[str, Any]]:
 
 
 def _guides(axes: Any, heights: list[list[float]], lengths: Sequence[int]) -> None:
-    """Slopes of T and T², to read the others by, below all that was measured."""
+    """Slopes of T and T² for reference, below all measurements."""
     low = min(min(row) for row in heights) * 0.7
     for power, label in ((1, "T"), (2, "T²")):
         ends = [lengths[-1] / 4, lengths[-1]]

@@ -1,12 +1,12 @@
-"""The lab's BERT beside that of `transformers`, and its parts beside what they replace, in one run.
+"""The lab's BERT compared with that of `transformers`, and its parts with what they replace, in one run.
 
 1. body, classify   forward and backward, the same weights on the same texts: BertModel and sequence classification.
                     padded: both on padded rows, random batches. unpadded: the lab leaves padding out, same batches.
-                    by length: the lab's batches hold texts of like length besides; same texts.
-2. joint            a step of classification and masked words: scores for masked places only beside all places.
-3. tokenizer        pieces a second beside `tokenizers`, first time and again.
+                    by length: the lab's batches also contain texts of similar length; same texts.
+2. joint            a step of classification and masked words: scores for masked places only, compared with all places.
+3. tokenizer        pieces per second compared with `tokenizers`, the first and the second time.
 
-    python benchmarks/bert.py --model FOLDER                # texts from $ATTNLAB_DATA/yelp/train.csv, if it is there
+    python benchmarks/bert.py --model FOLDER                # texts from $ATTNLAB_DATA/yelp/train.csv, if it exists
 
 Every ratio is the other side's time over the lab's: above 1 the lab is faster. Sides alternate; a ratio is the
 median over alternations. Times are CPU seconds of one thread: waiting for a busy core is not counted.
@@ -32,7 +32,7 @@ from torch import Tensor, nn
 from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.data.batching import IGNORE, BatchPlan
 from attnlab.data.encoded import LabelledExamples
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.text.masking import MaskedExamples, Masking
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.heads import BertForCLSMLM, BertForSequenceClassification
@@ -44,7 +44,7 @@ Side = Callable[[], None]
 
 
 def read_texts(limit: int) -> tuple[list[str], str]:
-    """Yelp reviews, or the embedded sentences where they are not at hand."""
+    """Yelp reviews, or the embedded sentences if they are missing."""
     file = Path(os.environ.get("ATTNLAB_DATA", ""), "yelp", "train.csv")
     if file.is_file():
         with file.open(encoding="utf-8", newline="") as rows:
@@ -69,7 +69,7 @@ def passes(model: nn.Module, inputs: Inputs, loss: Callable[[nn.Module, dict[str
 
 
 def alternate(sides: dict[str, Side], repeats: int) -> dict[str, list[float]]:
-    """CPU seconds of every side in every round, after one round that only warms up."""
+    """CPU seconds of every side in every round, after one warm-up round."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for number in range(repeats + 1):
         order = list(sides) if number % 2 else list(reversed(sides))
@@ -86,7 +86,7 @@ def ratio(times: dict[str, list[float]], peer: str, ours: str) -> float:
 
 
 def body_loss(model: nn.Module, batch: dict[str, Tensor]) -> Tensor:
-    """Every real piece's vector counts, so that all of the body is needed."""
+    """The loss uses every real piece's vector, so that the whole body is needed."""
     real = batch["attention_mask"]
     states = model(input_ids=batch["input_ids"], attention_mask=real).last_hidden_state
     return states[real.bool()].square().mean()
@@ -108,7 +108,7 @@ def compare_models(folder: Path, texts: list[str], args: argparse.Namespace) -> 
         ("BertModel", BertModel, body_loss, {}),
         ("BertForSequenceClassification", BertForSequenceClassification, classifier_loss, {"classify_from": "pooler"}),
     ]
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
     for name, build, loss, changes in kinds:
         ours = build.from_pretrained(folder, labels=2, dropout=args.dropout, attention_dropout=args.dropout, **changes)
         with tempfile.TemporaryDirectory() as shared:
@@ -125,14 +125,14 @@ def compare_models(folder: Path, texts: list[str], args: argparse.Namespace) -> 
             "by length": passes(ours.train(), like, loss),
         }
         times = alternate(sides, args.repeats)
-        found[name] = {side: ratio(times, "transformers", side) for side in ("padded", "unpadded", "by length")}
-        found[name]["transformers_seconds"] = statistics.median(times["transformers"])
+        results[name] = {side: ratio(times, "transformers", side) for side in ("padded", "unpadded", "by length")}
+        results[name]["transformers_seconds"] = statistics.median(times["transformers"])
     real = sum(examples.lengths)
-    found["batches"] = {"texts": len(texts), "mean_length": real / len(texts)} | {
+    results["batches"] = {"texts": len(texts), "mean_length": real / len(texts)} | {
         f"padding_{name}": 1 - real / sum(batch["input_ids"].numel() for batch in inputs)
         for name, inputs in (("random", random), ("by_length", like))
     }
-    return found
+    return results
 
 
 def compare_joint(folder: Path, texts: list[str], args: argparse.Namespace) -> dict[str, float]:
@@ -179,13 +179,13 @@ def compare_tokenizers(folder: Path, texts: list[str], repeats: int) -> dict[str
 
     theirs = Tokenizer.from_file(str(folder / "tokenizer.json"))
     ours = WordPiece.from_pretrained(folder)
-    pieces = sum(len(ours.piece_ids(text)) for text in texts)  # and remembers the words
+    pieces = sum(len(ours.piece_ids(text)) for text in texts)  # this also fills the word cache
 
     def again() -> None:
         for text in texts:
             ours.piece_ids(text)
 
-    def anew() -> None:
+    def first() -> None:
         fresh = WordPiece(ours.vocabulary, ours.words)
         for text in texts:
             fresh.piece_ids(text)
@@ -194,9 +194,9 @@ def compare_tokenizers(folder: Path, texts: list[str], repeats: int) -> dict[str
         for text in texts:
             theirs.encode(text, add_special_tokens=False)
 
-    times = alternate({"library": library, "anew": anew, "again": again}, repeats)
+    times = alternate({"library": library, "first": first, "again": again}, repeats)
     rates = {f"{name}_pieces_per_second": pieces / statistics.median(values) for name, values in times.items()}
-    return rates | {f"ratio_{name}": ratio(times, "library", name) for name in ("anew", "again")}
+    return rates | {f"ratio_{name}": ratio(times, "library", name) for name in ("first", "again")}
 
 
 def show(title: str, values: dict[str, Any]) -> None:
@@ -211,10 +211,10 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="alternations of the sides")
     parser.add_argument("--texts", type=int, default=64)
     parser.add_argument("--size", type=int, default=16, help="texts in a batch")
-    parser.add_argument("--longest", type=int, default=512, help="pieces of a text that are kept")
+    parser.add_argument("--longest", type=int, default=512, help="longest text in pieces")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--only", choices=["models", "joint", "tokenizer"])
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     args = parser.parse_args()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)
@@ -223,20 +223,20 @@ def main() -> None:
     folder = model_folder(args.model)
     texts, source = read_texts(args.texts)
     many, _ = read_texts(20 * args.texts)
-    found: dict[str, Any] = {"source": source, "model": folder.name, "longest": args.longest, "dropout": args.dropout}
-    show("settings", found)
+    results: dict[str, Any] = {"source": source, "model": folder.name, "longest": args.longest, "dropout": args.dropout}
+    show("settings", results)
     if args.only in (None, "models"):
-        found["models"] = compare_models(folder, texts, args)
-        for name, values in found["models"].items():
+        results["models"] = compare_models(folder, texts, args)
+        for name, values in results["models"].items():
             show(name, values)
     if args.only in (None, "joint"):
-        found["joint"] = compare_joint(folder, texts, args)
-        show("a joint step, masked places only", found["joint"])
+        results["joint"] = compare_joint(folder, texts, args)
+        show("a joint step, masked places only", results["joint"])
     if args.only in (None, "tokenizer"):
-        found["tokenizer"] = compare_tokenizers(folder, many, args.repeats)
-        show("the tokenizer", found["tokenizer"])
+        results["tokenizer"] = compare_tokenizers(folder, many, args.repeats)
+        show("the tokenizer", results["tokenizer"])
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,19 +1,19 @@
-"""Fine-tuning a classifier in the lab beside `transformers.Trainer`, in one process, sides alternating.
+"""Fine-tuning a classifier in the lab and with `transformers.Trainer`, in one process, sides alternating.
 
-1. speed      examples a second over the same training texts: `attnlab classify` as it is (batches of like length)
-              beside Trainer as it comes (random batches, padded to the longest of each, its default AdamW). From the
+1. speed      examples per second over the same training texts: `attnlab classify` (batches of similar length) and
+              Trainer with its defaults (random batches, padded to the longest of each, its default AdamW). From the
               first step's batch to the last step's end on both sides: no evaluation, no checkpoints.
-2. accuracy   with --epochs and --seeds: the same, trained whole; accuracy on dev after the last epoch, seed by seed.
-3. head       --tune head on features computed once beside the frozen body run again in every epoch: the whole job,
+2. accuracy   with --epochs and --seeds: the same, trained to the end; accuracy on dev after the last epoch, per seed.
+3. head       --tune head on features computed once, compared with the frozen body run in every epoch: the whole job,
               reading and features included, one evaluation at the end.
-4. predict    texts a second, words to probabilities, beside `transformers.pipeline` on the folder the lab exported.
+4. predict    texts per second, from text to probabilities, and `transformers.pipeline` on the exported folder.
 
-    python benchmarks/classification.py --task sst2                        # a slice of 20 steps a side, 5 times
+    python benchmarks/classification.py --task sst2                        # a slice of 20 steps per side, 5 times
     python benchmarks/classification.py --task boolq --epochs 2 --seeds 3 --json accuracy.json
     python benchmarks/classification.py --task sst2 --only head --examples 2000
     python benchmarks/classification.py --task sst2 --only predict
 
-Ratios are the lab's examples a second over Trainer's: above 1 the lab is faster. With one thread (the default), times
+Ratios are the lab's examples per second over Trainer's: above 1 the lab is faster. With one thread (the default), times
 are CPU seconds: waiting for a busy core is not counted; with more they are seconds. All in fp32.
 """
 
@@ -36,16 +36,16 @@ from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
-from attnlab.data.tasks.labelled import Example, Labelled
+from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.jobs.classify.export import export
-from attnlab.jobs.classify.job import ClassifyJob, encode_splits, load_tuned
+from attnlab.jobs.classify.job import ClassifyJob, encode_splits
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.job import Parts, RunOptions
+from attnlab.models.pretrained.classifier import predict
 from attnlab.models.pretrained.load import import_transformers, quietly
-from attnlab.models.pretrained.predicting import predict
 from attnlab.models.pretrained.source import model_folder
-from attnlab.models.pretrained.tuned import load_trained
+from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.stats.intervals import Mean
 from attnlab.stats.scores import Scores
 from attnlab.training.callbacks import Callback, RunLength, StepReport
@@ -58,13 +58,13 @@ WARM_UP = 2  # batches, before the first round
 @dataclass(frozen=True)
 class Measured:
     rate: float
-    """Training examples a second."""
+    """Training examples per second."""
     accuracy: float
-    """On dev after the last step; nan where it was not asked for."""
+    """On dev after the last step; nan if not measured."""
 
 
 class Watch(Callback):
-    """From the start of training to the end of its last step; and what the last evaluation found."""
+    """The time from the start of training to the end of its last step, and the last evaluation."""
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now, self.accuracy = now, float("nan")
@@ -104,7 +104,7 @@ class Bench:
         )
         return config
 
-    def texts(self, config: ClassifyConfig) -> Labelled:
+    def texts(self, config: ClassifyConfig) -> LabelledSet:
         return wanted(self.everything, config.data, config.training.seed, None)
 
     def lab(self, config: ClassifyConfig, evaluate: bool) -> Measured:
@@ -157,8 +157,8 @@ class Bench:
             trainer.train()
             accuracy = float("nan")
             if evaluate:
-                said = trainer.predict(rows(data.splits["dev"], tokenizer, config.data.max_tokens))
-                accuracy = float((said.predictions.argmax(-1) == said.label_ids).mean())
+                predicted = trainer.predict(rows(data.splits["dev"], tokenizer, config.data.max_tokens))
+                accuracy = float((predicted.predictions.argmax(-1) == predicted.label_ids).mean())
         seen = len(data.splits["train"]) * (config.training.epochs or 0)
         return Measured(seen / (clock.end - clock.start), accuracy)
 
@@ -177,20 +177,20 @@ class Bench:
             ours, theirs = self.round(self.config(seed, args.epochs, examples=args.examples), True, seed)
             rounds.append((ours, theirs))
             print(
-                f"  seed {seed}: dev accuracy {ours.accuracy:.4f} (lab), {theirs.accuracy:.4f} (Trainer); examples a "
-                f"second {ours.rate:.1f}, {theirs.rate:.1f}",
+                f"  seed {seed}: dev accuracy {ours.accuracy:.4f} (lab), {theirs.accuracy:.4f} (Trainer); examples "
+                f"per second {ours.rate:.1f}, {theirs.rate:.1f}",
                 flush=True,
             )
-        found: dict[str, Any] = {"epochs": args.epochs, **rates(rounds)}
+        results: dict[str, Any] = {"epochs": args.epochs, **rates(rounds)}
         for n, side in enumerate(("lab", "trainer")):
-            found[f"{side}_dev_accuracies"] = [pair[n].accuracy for pair in rounds]
-            found[f"{side}_dev_accuracy"] = statistics.fmean(found[f"{side}_dev_accuracies"])
+            results[f"{side}_dev_accuracies"] = [pair[n].accuracy for pair in rounds]
+            results[f"{side}_dev_accuracy"] = statistics.fmean(results[f"{side}_dev_accuracies"])
         difference = Mean(tuple(ours.accuracy - theirs.accuracy for ours, theirs in rounds))
-        found |= {"difference": difference.mean, "difference_interval": difference.interval}
-        return found
+        results |= {"difference": difference.mean, "difference_interval": difference.interval}
+        return results
 
     def round(self, config: ClassifyConfig, evaluate: bool, number: int) -> tuple[Measured, Measured]:
-        """(lab, Trainer), the other first in every second round."""
+        """(lab, Trainer), in reverse order in every second round."""
         if number % 2:
             theirs = self.theirs(config, evaluate)
             return self.lab(config, evaluate), theirs
@@ -202,7 +202,7 @@ class Bench:
         config = self.config(0, 20, "head", self.args.examples)
         config.optimizer.lr = self.args.head_lr
         seconds: dict[str, list[float]] = {"cached": [], "every_epoch": []}
-        found: dict[str, Any] = {"epochs": 20, "examples": len(self.texts(config).splits["train"])}
+        results: dict[str, Any] = {"epochs": 20, "examples": len(self.texts(config).splits["train"])}
         for _ in range(self.args.head_repeats):
             for name, job in (("cached", ClassifyJob), ("every_epoch", BodyEveryEpoch)):
                 watch = Watch(self.now)
@@ -210,15 +210,15 @@ class Bench:
                 with tempfile.TemporaryDirectory() as folder:
                     train_run(watched(job, watch)(config), RunOptions(Path(folder) / "run"))
                 seconds[name].append(self.now() - start)
-                found[f"{name}_dev_accuracy"] = watch.accuracy
+                results[f"{name}_dev_accuracy"] = watch.accuracy
         ratios = [b / a for a, b in zip(seconds["cached"], seconds["every_epoch"], strict=True)]
-        found |= {f"{name}_seconds": statistics.median(times) for name, times in seconds.items()}
-        return found | spread("ratio", ratios)
+        results |= {f"{name}_seconds": statistics.median(times) for name, times in seconds.items()}
+        return results | spread("ratio", ratios)
 
     def predict(self) -> dict[str, Any]:
-        """The same weights on the texts of dev, loaded before."""
+        """The same weights on the texts of dev, loading not timed."""
         config = self.config(0, 1, examples=self.args.batch_size)
-        config.model.pooling = "pooler"  # what transformers has a class for
+        config.model.pooling = "pooler"  # transformers has a class for it
         texts = self.everything.splits["dev"]
         with tempfile.TemporaryDirectory() as folder:
             run, plain = Path(folder) / "run", Path(folder) / "plain"
@@ -230,15 +230,15 @@ class Bench:
             rates: dict[str, list[float]] = {"lab": [], "pipeline": []}
             for _ in range(self.args.repeats):
                 start = self.now()
-                said = ours.logits(ours.encode(texts)).softmax(-1)
+                probabilities = ours.logits(ours.encode(texts)).softmax(-1)
                 middle = self.now()
                 also = theirs(given)
                 rates["lab"].append(len(texts) / (middle - start))
                 rates["pipeline"].append(len(texts) / (self.now() - middle))
-        apart = max(abs(float(row.max()) - each["score"]) for row, each in zip(said, also, strict=True))
-        found: dict[str, Any] = {"texts": len(texts), "largest_difference": apart}
-        found |= {f"{name}_texts_per_second": statistics.median(values) for name, values in rates.items()}
-        return found | spread("ratio", [a / b for a, b in zip(rates["lab"], rates["pipeline"], strict=True)])
+        apart = max(abs(float(row.max()) - each["score"]) for row, each in zip(probabilities, also, strict=True))
+        results: dict[str, Any] = {"texts": len(texts), "largest_difference": apart}
+        results |= {f"{name}_texts_per_second": statistics.median(values) for name, values in rates.items()}
+        return results | spread("ratio", [a / b for a, b in zip(rates["lab"], rates["pipeline"], strict=True)])
 
     def pipeline(self, folder: Path) -> Any:
         with quietly():
@@ -248,11 +248,11 @@ class Bench:
 
 
 class BodyEveryEpoch(ClassifyJob):
-    """`--tune head` as others do it: the body is frozen, and run for every text in every epoch."""
+    """`--tune head` without cached features: the frozen body is run for every text in every epoch."""
 
     def build(self, device: str) -> Parts:
         data = wanted(read_texts(self.config.data), self.config.data, self.config.training.seed, None)
-        loaded = load_tuned(self.config, data.classes)
+        loaded = load_for_tuning(self.config, data.classes)
         texts = encode_splits(data, loaded, self.config.data.max_tokens)
         labels = torch.tensor(texts["dev"].labels)
 
@@ -263,7 +263,7 @@ class BodyEveryEpoch(ClassifyJob):
 
 
 def watched(kind: type[ClassifyJob], watch: Watch, evaluate: bool = True) -> type[ClassifyJob]:
-    """The job with a watch on it; its ending, which scores and writes predictions, is not part of what is timed."""
+    """The job with a stopwatch; its end, which scores and writes predictions, is not timed."""
 
     class Watched(kind):  # type: ignore[valid-type, misc]
         def build(self, device: str) -> Parts:
@@ -276,24 +276,24 @@ def watched(kind: type[ClassifyJob], watch: Watch, evaluate: bool = True) -> typ
     return Watched
 
 
-def rows(examples: list[Example], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
-    """What Trainer reads: the same tokens, padded by its collator."""
-    found = encode(tokenizer, [each.text for each in examples], [each.pair for each in examples], longest)
+def rows(examples: list[LabelledText], tokenizer: Any, longest: int) -> list[dict[str, Any]]:
+    """The input of Trainer: the same tokens, padded by its collator."""
+    encoded = encode(tokenizer, [each.text for each in examples], [each.pair for each in examples], longest)
     types = "token_type_ids" in tokenizer.model_input_names
     return [
         {"input_ids": row.input_ids, "attention_mask": [1] * len(row.input_ids), "labels": each.label}
         | ({"token_type_ids": row.token_type_ids} if types else {})
-        for row, each in zip(found, examples, strict=True)
+        for row, each in zip(encoded, examples, strict=True)
     ]
 
 
 def rates(rounds: list[tuple[Measured, Measured]]) -> dict[str, float]:
     ours, theirs = ([pair[n].rate for pair in rounds] for n in (0, 1))
-    found = {
+    results = {
         "lab_examples_per_second": statistics.median(ours),
         "trainer_examples_per_second": statistics.median(theirs),
     }
-    return found | spread("ratio", [a / b for a, b in zip(ours, theirs, strict=True)])
+    return results | spread("ratio", [a / b for a, b in zip(ours, theirs, strict=True)])
 
 
 def spread(name: str, values: list[float]) -> dict[str, float]:
@@ -308,7 +308,7 @@ def show(title: str, values: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--task", default="sst2", help="sst2, boolq, or another the lab knows")
+    parser.add_argument("--task", default="sst2", help="sst2, boolq, or another task of the lab")
     parser.add_argument("--model", default="minilm", help="a name, or a folder")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--lr", type=float, default=5e-5)
@@ -316,33 +316,35 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20, help="of a timed slice")
     parser.add_argument("--repeats", type=int, default=5, help="alternations of the two sides")
     parser.add_argument("--examples", type=int, help="training texts (default: the slice's; all for accuracy and head)")
-    parser.add_argument("--epochs", type=int, help="train whole and compare accuracies, instead of a slice")
+    parser.add_argument("--epochs", type=int, help="train to the end and compare accuracies, instead of a slice")
     parser.add_argument("--seeds", type=int, default=3, help="of the accuracy comparison")
-    parser.add_argument("--first-seed", type=int, default=0, help="of the accuracy comparison: to go on with more")
+    parser.add_argument("--first-seed", type=int, default=0, help="of the accuracy comparison: to add more")
     parser.add_argument("--head-lr", type=float, default=1e-3)
     parser.add_argument("--head-repeats", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", choices=["trainer", "head", "predict"])
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     args = parser.parse_args()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     set_verbosity(Verbosity.QUIET)
     torch.set_num_threads(args.threads)
     bench = Bench(args)
-    found: dict[str, Any] = {name: getattr(args, name) for name in ("task", "model", "batch_size", "lr", "max_tokens")}
-    show("settings", found)
+    results: dict[str, Any] = {
+        name: getattr(args, name) for name in ("task", "model", "batch_size", "lr", "max_tokens")
+    }
+    show("settings", results)
     if args.only in (None, "trainer"):
         name = "accuracy" if args.epochs else "speed"
-        found[name] = bench.accuracy() if args.epochs else bench.speed()
-        show(f"the lab beside transformers.Trainer: {name}", found[name])
+        results[name] = bench.accuracy() if args.epochs else bench.speed()
+        show(f"the lab and transformers.Trainer: {name}", results[name])
     if args.only in (None, "head"):
-        found["head"] = bench.head()
-        show("a head on features computed once beside the body in every epoch", found["head"])
+        results["head"] = bench.head()
+        show("a head on features computed once, and the body in every epoch", results["head"])
     if args.only in (None, "predict"):
-        found["predict"] = bench.predict()
-        show("predictions beside transformers.pipeline", found["predict"])
+        results["predict"] = bench.predict()
+        show("predictions and transformers.pipeline", results["predict"])
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""All questions in batches with a cache beside one question at a time without one, the same model, in one run.
+"""All questions in batches with a cache, compared with one at a time without one, the same model, in one run.
 
 The model has the shape of the document on pretraining (4 layers, 8 heads, width 256, context 128, characters), trained
 for a few steps on questions so that it ends its answers; or `--run` takes a fine-tuned run. The slow side reads the
 whole sequence again for every token and stops where the answer stops; with `--always 32` it makes 32 tokens for every
-question and cuts them afterwards, which is what the document's own evaluation does.
+question and cuts them afterwards, as the document's evaluation does.
 
-    python benchmarks/decoding.py                     # takes the questions of $ATTNLAB_DATA/birthplaces
+    python benchmarks/decoding.py                     # with the questions of $ATTNLAB_DATA/birthplaces
     python benchmarks/decoding.py --always 32 --repeats 1
 
 Sides alternate, so that a busy moment of the machine hits both; medians are reported, and both sides' predictions are
@@ -39,17 +39,17 @@ from attnlab.training.objectives import NextToken
 
 
 def pairs_at_hand() -> tuple[list[Pair], list[Pair], str]:
-    """Questions to train on and to ask: the real ones, or a world's where those are not at hand."""
+    """Questions to train on and to ask: the real ones, or a world's if those are missing."""
     folder = Path(os.environ.get("ATTNLAB_DATA", ""), "birthplaces")
     if (folder / "birth_dev.tsv").is_file():
         train, dev = (read_pairs(folder / name) for name in ("birth_places_train.tsv", "birth_dev.tsv"))
         return train, dev, "birthplaces, dev"
-    world = World(WorldSpec(people=2000))
+    world = World(WorldSpec(people=2000, places=100, dev=0.25, test=0.25))
     return world.questions("train"), world.questions("dev"), "a synthetic world, dev"
 
 
 def new_model(train: Sequence[Pair], asked: Sequence[Pair], steps: int) -> tuple[GPT, Vocabulary]:
-    """The document's shape, trained just long enough to know what an answer looks like and where it ends."""
+    """The document's shape, trained just long enough to produce answers of the right form and length."""
     vocabulary = Vocabulary.build([text for pair in [*train, *asked] for text in pair])
     model = GPT(preset("vanilla", len(vocabulary), dropout=0.0))
     examples = NextTokenExamples([QuestionExamples(train, vocabulary, model.shape.context)], vocabulary.pad)
@@ -66,7 +66,7 @@ def new_model(train: Sequence[Pair], asked: Sequence[Pair], steps: int) -> tuple
 
 @torch.no_grad()
 def one_at_a_time(model: GPT, vocabulary: Vocabulary, question: str, always: int) -> str:
-    """Greedy, without a cache: every token costs a pass over all before it."""
+    """Greedy, without a cache: every token costs a pass over all previous ones."""
     prompt = prompt_of(vocabulary, question)
     tokens = list(prompt)
     for _ in range(always or LONGEST_ANSWER):
@@ -82,11 +82,11 @@ def one_at_a_time(model: GPT, vocabulary: Vocabulary, question: str, always: int
 def compare(
     model: GPT, vocabulary: Vocabulary, questions: Sequence[str], repeats: int, always: int
 ) -> dict[str, float]:
-    answer(model, vocabulary, questions[:8])  # warms up
+    answer(model, vocabulary, questions[:8])  # warm-up
     fast, slow, same = [], [], []
     for _ in range(repeats):
         start = time.perf_counter()
-        together = [said.text for said in answer(model, vocabulary, questions)]
+        together = [reply.text for reply in answer(model, vocabulary, questions)]
         between = time.perf_counter()
         apart = [one_at_a_time(model, vocabulary, question, always) for question in questions]
         fast.append(between - start)
@@ -109,13 +109,13 @@ def compare(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", type=Path, help="a fine-tuned run, instead of a model made here")
+    parser.add_argument("--run", type=Path, help="a fine-tuned run, instead of a model trained here")
     parser.add_argument("--repeats", type=int, default=3, help="alternations of the two sides")
-    parser.add_argument("--questions", type=int, default=500, help="how many to ask")
-    parser.add_argument("--always", type=int, default=0, help="tokens the slow side makes whatever comes")
-    parser.add_argument("--steps", type=int, default=150, help="training steps of the model made here")
+    parser.add_argument("--questions", type=int, default=500, help="number of questions")
+    parser.add_argument("--always", type=int, default=0, help="tokens the slow side always generates")
+    parser.add_argument("--steps", type=int, default=150, help="training steps of the model trained here")
     parser.add_argument("--threads", type=int, default=facts.cores())
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     seed_everything(0)
@@ -126,12 +126,12 @@ def main() -> None:
     else:
         model, vocabulary = new_model(train, asked, args.steps)
     questions = [question for question, _ in asked[: args.questions]]
-    found = compare(model.eval(), vocabulary, questions, args.repeats, args.always)
-    print(f"all at once with the cache beside one at a time without ({source}, {args.threads} threads)")
-    for name, value in found.items():
+    results = compare(model.eval(), vocabulary, questions, args.repeats, args.always)
+    print(f"all at once with the cache, compared with one at a time without ({source}, {args.threads} threads)")
+    for name, value in results.items():
         print(f"  {name:<30} {value:,.3f}" if isinstance(value, float) else f"  {name:<30} {value:,}")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What the training loop costs, and what batching by length gains, measured side by side in one run.
 
-1. The lab's loop against the same model in a bare ten-line PyTorch loop: examples a second. The lab's side does
-   all that a run does but write checkpoints (metrics to a file, finite checks, schedule).
-2. Batches by length against random batches, on the sentences of SST-2: useful tokens a second.
+1. The lab's loop against the same model in a bare ten-line PyTorch loop: examples per second. The lab's side does
+   everything in a run except writing checkpoints (metrics to a file, finite checks, schedule).
+2. Batches by length against random batches, on the sentences of SST-2: useful tokens per second.
 
-    python benchmarks/engine.py                       # takes SST-2 from $ATTNLAB_DATA/sst2/train.tsv
+    python benchmarks/engine.py                       # with SST-2 from $ATTNLAB_DATA/sst2/train.tsv
 
 Sides alternate, so that a busy moment of the machine hits both; medians are reported.
 """
@@ -31,8 +31,8 @@ from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, Tr
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.data.encoded import text_examples
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.tasks.labelled import Example
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
@@ -49,7 +49,7 @@ OPTIMIZER = OptimizerSection(name="adamw", lr=1e-3)
 
 
 class Clock(Callback):
-    """When each step was done."""
+    """The times at which steps ended."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -60,7 +60,7 @@ class Clock(Callback):
 
 def world_batches(size: int) -> tuple[Batches, int]:
     """Documents of a synthetic world in words, all cut to one length, so that every step does the same work."""
-    texts = World(WorldSpec(people=400)).corpus()
+    texts = World(WorldSpec(people=400, places=100)).corpus()
     vocabulary = Vocabulary.build(texts, "words")
     documents = [vocabulary.encode(text)[:14] for text in texts]
     documents = [document for document in documents if len(document) == 14]
@@ -106,7 +106,7 @@ def compare_loops(repeats: int, steps: int, size: int, width: int, threads: int)
     model = GPT(preset("vanilla", vocabulary, layers=4, heads=4, width=width, context=64, dropout=0.0))
     lab, bare = [], []
     with tempfile.TemporaryDirectory() as folder:
-        bare_loop(model, batches, 5)  # warms up
+        bare_loop(model, batches, 5)  # warm-up
         for _ in range(repeats):
             bare.append(seconds_a_step(bare_loop(model, batches, steps)))
             lab.append(seconds_a_step(lab_loop(model, batches, steps, Path(folder), threads)))
@@ -122,7 +122,7 @@ def compare_loops(repeats: int, steps: int, size: int, width: int, threads: int)
 
 
 def sentences(limit: int) -> tuple[list[str], str]:
-    """The first sentences of SST-2's training file, or the embedded ones where that file is not at hand."""
+    """The first sentences of SST-2's training file, or the embedded ones if that file is missing."""
     root = os.environ.get("ATTNLAB_DATA")
     file = Path(root or "", "sst2", "train.tsv")
     if root and file.is_file():
@@ -132,7 +132,7 @@ def sentences(limit: int) -> tuple[list[str], str]:
 
 
 def useful_rate(model: nn.Module, batches: Batches) -> tuple[float, float]:
-    """Real tokens a second of forward, backward and step over one epoch, and the share of padding."""
+    """Real tokens per second of forward, backward and step over one epoch, and the share of padding."""
     objective, optimizer = Classification(), make_optimizer(model, OptimizerSection(lr=1e-5))
     tokens = positions = 0
     start = time.perf_counter()
@@ -152,7 +152,7 @@ def compare_batching(repeats: int, limit: int, size: int) -> dict[str, float | s
     texts, source = sentences(limit)
     loaded = load_classifier("minilm", ("negative", "positive"))
     model = loaded.model
-    examples = text_examples([Example(text, 0) for text in texts], loaded.tokenizer, 128)
+    examples = text_examples([LabelledText(text, 0) for text in texts], loaded.tokenizer, 128)
     random, sorted_ = (Batches(examples, BatchPlan(examples.lengths, size, by_length=b)) for b in (False, True))
     rates: dict[str, list[float]] = {"random": [], "by length": []}
     padding: dict[str, float] = {}
@@ -183,13 +183,13 @@ def show(title: str, values: dict[str, float | str] | dict[str, float]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=7, help="alternations of the two sides")
-    parser.add_argument("--steps", type=int, default=40, help="steps a side and repeat")
+    parser.add_argument("--steps", type=int, default=40, help="steps per side and repeat")
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--width", type=int, default=128, help="of the GPT in the first comparison")
     parser.add_argument("--sentences", type=int, default=512, help="of the second comparison")
     parser.add_argument("--threads", type=int, default=facts.cores())
     parser.add_argument("--only", choices=["loop", "batching"])
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     parts: dict[str, Callable[[], dict[str, float] | dict[str, float | str]]] = {
@@ -197,16 +197,16 @@ def main() -> None:
         "batching": lambda: compare_batching(max(1, args.repeats // 2), args.sentences, args.batch_size),
     }
     titles = {
-        "loop": "the lab's loop beside a bare PyTorch loop",
-        "batching": "batches by length beside random batches, MiniLM-L6",
+        "loop": "the lab's loop and a bare PyTorch loop",
+        "batching": "batches by length and random batches, MiniLM-L6",
     }
-    found = {}
+    results = {}
     for name, measure in parts.items():
         if args.only in (None, name):
-            found[name] = measure()
-            show(titles[name], found[name])
+            results[name] = measure()
+            show(titles[name], results[name])
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""How fast a GPT is pretrained: the lab's beside GPT-2 of transformers, on the same batches, in one process.
+"""How fast a GPT is pretrained: the lab's and GPT-2 of transformers, on the same batches, in one process.
 
     python benchmarks/pretraining.py                     # under 4 minutes on two quiet cores
     python benchmarks/pretraining.py --quick             # seconds, at a toy size: only shows that it works
 
 Corpus lines come from $ATTNLAB_DATA/birthplaces/wiki.txt, or else from the synthetic world; characters, spans cut
 out. A round gives every side the same few whole steps (forward, loss, backward, clipping, fused AdamW), every
-second round backwards; a ratio is the median of the rounds' ratios, with the lowest and the highest.
+second round in reverse order; a ratio is the median of the rounds' ratios, with the lowest and the highest.
 
 `useful` counts tokens, `positions` padding as well. The operations of a position follow from the shape and are the
-same for all sides: 6 for each weight of a matrix product (2 forward, 4 backward) and 6·T·C a layer for attention,
+same for all sides: 6 for each weight of a matrix product (2 forward, 4 backward) and 6·T·C per layer for attention,
 the half of T × T that a causal model may see. The peak is the best of torch.mm in fp32, measured in every round.
 """
 
@@ -34,7 +34,7 @@ from attnlab.config import OptimizerSection
 from attnlab.data.batching import IGNORE, Batch, Batches, BatchPlan
 from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.text.corruption import CorpusExamples
-from attnlab.data.text.lines import read_text
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, GPTShape, preset
@@ -47,7 +47,7 @@ WHAT = {
     LAB: "attnlab GPT, dropout 0.1, no mask needed; batches padded to the context",
     PEER: "GPT2LMHeadModel, dropouts 0.1, its default attention, attention_mask and labels as its collator gives them",
     MODERN: "attnlab GPT: rotary, RMSNorm, squared ReLU, QK-norm, no dropout; the same padded batches",
-    BY_LENGTH: "as lab vanilla, on batches of like length, padded to their longest only",
+    BY_LENGTH: "as lab vanilla, on batches of similar length, padded to their longest only",
     COMPILED: "as lab vanilla, through torch.compile",
 }
 """All sides: fp32, gradients clipped to norm 1, torch.optim.AdamW(fused=True)."""
@@ -58,7 +58,7 @@ CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 
 @dataclass
 class Side:
-    """One of those compared: a whole training step, its batches, and what was measured of it."""
+    """One of the compared models: a whole training step, its batches, and its measurements."""
 
     name: str
     loss: Callable[[Batch], Tensor]
@@ -66,7 +66,7 @@ class Side:
     optimizer: torch.optim.Optimizer
     batches: Sequence[Batch]
     wall: list[float] = field(default_factory=list)
-    """Seconds a position, one for each round."""
+    """Seconds per position, one for each round."""
     cpu: list[float] = field(default_factory=list)
     useful: list[float] = field(default_factory=list)
     """The share of tokens among the positions of the round."""
@@ -78,7 +78,7 @@ class Side:
         self.optimizer.step()
 
     def round(self, n: int, steps: int) -> None:
-        """The same batches for all sides that have the same batches."""
+        """The next batches of this side, the same for all sides that share a plan."""
         batches = [self.batches[k % len(self.batches)] for k in range(n * steps, (n + 1) * steps)]
         positions, wall, cpu = sum(batch.positions for batch in batches), time.perf_counter(), time.process_time()
         for batch in batches:
@@ -88,7 +88,7 @@ class Side:
         self.useful.append(sum(batch.tokens for batch in batches) / positions)
 
     def useful_seconds(self, clock: str) -> list[float]:
-        """Seconds a useful token."""
+        """Seconds per useful token."""
         return [seconds / share for seconds, share in zip(getattr(self, clock), self.useful, strict=True)]
 
 
@@ -97,7 +97,7 @@ def documents() -> tuple[list[str], str]:
     file = Path(root or "", "birthplaces", "wiki.txt")
     if root and file.is_file():
         return [line for line in read_text(file).splitlines() if line.strip()], "birthplaces/wiki.txt"
-    return World(WorldSpec(people=600)).corpus(), "the synthetic world"
+    return World(WorldSpec(people=600, places=100)).corpus(), "the synthetic world"
 
 
 def batches_of(texts: Sequence[str], context: int, size: int, count: int) -> tuple[list[Batch], list[Batch], int]:
@@ -131,7 +131,7 @@ def lab_side(name: str, shape: GPTShape, batches: Sequence[Batch], compiled: boo
 
 
 def peer_side(shape: GPTShape, batches: Sequence[Batch]) -> Side:
-    """GPT-2 with new weights; it moves the labels itself, so it is given the targets moved back by one."""
+    """GPT-2 with new weights; it shifts the labels itself, so its targets are shifted back by one."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     config = GPT2Config(
@@ -152,23 +152,23 @@ def peer_side(shape: GPTShape, batches: Sequence[Batch]) -> Side:
 
     def loss(batch: Batch) -> Tensor:
         labels = F.pad(batch.inputs["targets"], (1, 0), value=IGNORE)[:, :-1]
-        found: Tensor = model(
+        loss: Tensor = model(
             input_ids=batch.inputs["tokens"], attention_mask=batch.inputs["padding"].long(), labels=labels
         ).loss
-        return found
+        return loss
 
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=True)
     return Side(PEER, loss, list(model.parameters()), optimizer, batches)
 
 
 def operations(shape: GPTShape) -> float:
-    """Floating-point operations a position of a training step."""
+    """Floating-point operations per position of a training step."""
     products = 12 * shape.layers * shape.width**2 + shape.width * shape.vocabulary
     return 6.0 * (products + shape.layers * shape.context * shape.width)
 
 
 def peak(sizes: Sequence[int]) -> dict[str, float]:
-    """Operations a second of square matrix products in fp32, the best of all, by either clock."""
+    """Operations per second of square matrix products in fp32, the best of all, by either clock."""
     best = dict.fromkeys(CLOCKS, 0.0)
     for size in sizes:
         matrix = torch.randn(size, size)
@@ -202,8 +202,8 @@ def spread(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
     return {"ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
 
 
-def results(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict[str, Any]:
-    """What each side did, and how many times the useful tokens of another it trained on."""
+def summary(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict[str, Any]:
+    """The speed of each side, and the ratios of useful tokens per second."""
     rows = [
         {
             "side": side.name,
@@ -229,26 +229,26 @@ def results(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict
     return {"peak_gflops": best["wall"] / 1e9, "mflop_per_position": flops / 1e6, "sides": rows, "ratios": ratios}
 
 
-def tables(found: dict[str, Any]) -> str:
+def tables(results: dict[str, Any]) -> str:
     """Two tables in Markdown."""
     lines = [
-        "| | useful tokens a second | positions a second | padding | GFLOP/s | share of peak | by CPU time |",
+        "| | useful tokens per second | positions per second | padding | GFLOP/s | share of peak | by CPU time |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     lines += [
         f"| {row['side']} | {row['useful_per_second']:,.0f} | {row['positions_per_second']:,.0f} | "
         f"{row['padding']:.1%} | {row['gflops']:.1f} | "
         f"{row['share_of_peak']['wall']:.0%} | {row['share_of_peak']['cpu']:.0%} |"
-        for row in found["sides"]
+        for row in results["sides"]
     ]
-    lines += ["", "| useful tokens a second | by the clock | by CPU time |", "| --- | ---: | ---: |"]
+    lines += ["", "| useful tokens per second | wall clock | by CPU time |", "| --- | ---: | ---: |"]
     lines += [
         f"| {row['of']} / {row['to']} | "
         + " | ".join(
             f"{row[clock]['ratio']:.2f} ({row[clock]['low']:.2f} to {row[clock]['high']:.2f})" for clock in CLOCKS
         )
         + " |"
-        for row in found["ratios"]
+        for row in results["ratios"]
     ]
     return "\n".join(lines) + "\n"
 
@@ -265,7 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=facts.cores())
     parser.add_argument("--compile", action="store_true", help="also the lab's vanilla through torch.compile")
     parser.add_argument("--quick", action="store_true", help="a toy size, for tests")
-    parser.add_argument("--json", type=Path, help="also write the numbers here")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     args = parser.parse_args(arguments)
     if min(args.rounds, args.steps, args.batch_size, args.threads) < 1:
         parser.error("--rounds, --steps, --batch-size and --threads must be at least 1")
@@ -286,7 +286,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if args.compile:
         sides.append(lab_side(COMPILED, vanilla, padded, compiled=True))
     best = measure(sides, args.rounds, args.steps, (128,) if args.quick else (1024, 1536, 2048))
-    found = {
+    results = {
         "source": source,
         "vocabulary": vocabulary,
         "batch": args.batch_size,
@@ -296,17 +296,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "cpu": facts.cpu_name(),
         "versions": facts.versions(),
         "what": {side.name: WHAT[side.name] for side in sides},
-        **results(sides, best, operations(vanilla)),
+        **summary(sides, best, operations(vanilla)),
     }
     print(
         f"{source}, {vocabulary} characters, batches of {args.batch_size}, {args.threads} threads; "
-        f"peak {found['peak_gflops']:.0f} GFLOP/s, {found['mflop_per_position']:.1f} MFLOP a position\n"
+        f"peak {results['peak_gflops']:.0f} GFLOP/s, {results['mflop_per_position']:.1f} MFLOP per position\n"
     )
-    print(tables(found))
+    print(tables(results))
     for side in sides:
         print(f"{side.name}: {WHAT[side.name]}")
     if args.json:
-        args.json.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What two processes on one machine tell each other in a step, beside what the arithmetic says.
+"""The communication of two processes on one machine in a step, compared with the arithmetic.
 
     python benchmarks/processes.py --width 256 --rounds 8
 
 Steps of a GPT under DDP alternate with steps whose gradients are not averaged (`no_sync`), in the same processes: the
-difference is the communication. Beside it, gloo's bytes a second for tensors of that size, and the time that follows.
+difference is the communication. Also gloo's bytes per second for tensors of that size, and the predicted time.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attnlab.distributed.team import Processes, joined
 from attnlab.launch.processes import run_processes
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.objectives import NextToken
-from attnlab.training.scaling import FP32, on_the_wire
+from attnlab.training.scaling import FP32, bytes_sent
 from attnlab.training.step_loss import StepLoss
 
 
@@ -36,14 +36,14 @@ def measure(team: Processes, width: int, rounds: int) -> None:
 
     def step() -> float:
         model.zero_grad()
-        team.total([0.0])  # begin together
+        team.total([0.0])  # start together
         start = time.perf_counter()
         losses(batch, [1.0]).backward()
         return time.perf_counter() - start
 
-    with_words, without = [], []
+    averaged, without = [], []
     for _ in range(rounds):
-        with_words.append(step())
+        averaged.append(step())
         with team.adding_up(losses):
             without.append(step())
     parameters = sum(weight.numel() for weight in model.parameters())
@@ -54,11 +54,11 @@ def measure(team: Processes, width: int, rounds: int) -> None:
         dist.all_reduce(gradients)
         sums.append(time.perf_counter() - start)
         gradients.fill_(1)
-    sent = on_the_wire(parameters, team.count)
+    sent = bytes_sent(parameters, team.count)
     console.result(
         f"{parameters:,} parameters, {FP32 * parameters / 1e6:.1f} MB of gradients, {sent / 1e6:.1f} MB sent"
     )
-    console.result(f"a step {min(with_words):.3f} s, without averaging {min(without):.3f} s (best of {rounds})")
+    console.result(f"one step {min(averaged):.3f} s, without averaging {min(without):.3f} s (best of {rounds})")
     console.result(f"gloo: {sent / min(sums) / 1e9:.2f} GB/s, so {min(sums):.3f} s if nothing overlaps")
 
 

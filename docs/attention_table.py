@@ -1,4 +1,4 @@
-"""The table of variants on docs/attention.md, made from the registry. `python docs/attention_table.py` renews it."""
+"""The table of variants on docs/attention.md, from the registry. `python docs/attention_table.py` renews it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _power(exponent: float | None) -> str:
 
 def renewed(page: str) -> str:
     """The page with the table as it should be."""
-    return BLOCK.sub(lambda found: found[1] + table() + found[2], page)
+    return BLOCK.sub(lambda match: match[1] + table() + match[2], page)
 
 
 if __name__ == "__main__":

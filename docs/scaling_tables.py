@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from attnlab.training.scaling import GIB, Device, Machines, Size, fewest, step_seconds
+from attnlab.training.scaling import GIB, Cluster, Device, Size, fewest_devices, step_seconds
 
 PAGE = Path(__file__).with_name("scaling.md")
 BLOCK = re.compile(r"(<!-- (sizes|fits|times) -->\n).*?(<!-- /\2 -->)", re.DOTALL)
@@ -25,20 +25,20 @@ DEVICES = (
     Device("80 GB (A100)", 80, 312e12),
 )
 LARGE = DEVICES[-1]
-PLACES = {"1 GPU": Machines(LARGE, 1), "8 GPUs": Machines(LARGE, 8), "4 machines of 8": Machines(LARGE, 8, 4)}
+PLACES = {"1 GPU": Cluster(LARGE, 1), "8 GPUs": Cluster(LARGE, 8), "4 machines of 8": Cluster(LARGE, 8, 4)}
 TOKENS = 2**19  # a batch
 CORPUS = 1e9
 
 
 def sizes() -> str:
     lines = [
-        "| model | parameters | GFLOPs a token | standing, one process | under DDP | under FSDP, 8 processes "
+        "| model | parameters | GFLOPs per token | permanent, one process | with DDP | with FSDP, 8 processes "
         "| activations of a context |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for size in SIZES:
-        held = [size.memory(0) / GIB, size.memory(0, 8) / GIB, size.memory(0, 8, "fsdp") / GIB]
-        shown = " | ".join(f"{value:.2f} GiB" for value in (*held, size.context * size.activations / GIB))
+        memory = [size.memory(0) / GIB, size.memory(0, 8) / GIB, size.memory(0, 8, "fsdp") / GIB]
+        shown = " | ".join(f"{value:.2f} GiB" for value in (*memory, size.context * size.activations / GIB))
         lines.append(f"| {size.name} | {size.parameters / 1e6:,.1f} M | {size.flops / 1e9:.3g} | {shown} |")
     return "\n".join(lines) + "\n"
 
@@ -57,7 +57,7 @@ def fits() -> str:
 def _fit(size: Size, device: Device) -> str:
     if size.memory(size.context, 2) <= device.bytes:
         return "DDP"
-    count = fewest(size, device)
+    count = fewest_devices(size, device)
     return "one device only" if count == 1 else f"FSDP, {count} devices" if count else "no"
 
 
@@ -70,14 +70,14 @@ def times() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _time(size: Size, machines: Machines, sharding: str) -> str:
+def _time(size: Size, machines: Cluster, sharding: str) -> str:
     if machines.count == 1 and sharding == "fsdp":
         return ""
     if size.memory(size.context, machines.count, sharding) > machines.device.bytes:
         return "does not fit"
-    computing, talking = step_seconds(size, TOKENS, machines, sharding)
-    hours = (computing + talking) * CORPUS / TOKENS / 3600
-    share = f", {talking / (computing + talking):.0%} of it on the wire" if machines.count > 1 else ""
+    computing, sending = step_seconds(size, TOKENS, machines, sharding)
+    hours = (computing + sending) * CORPUS / TOKENS / 3600
+    share = f", {sending / (computing + sending):.0%} of it sending" if machines.count > 1 else ""
     return (f"{hours:,.1f} h" if hours >= 1 else f"{60 * hours:.2g} min") + share
 
 
@@ -86,7 +86,7 @@ TABLES: dict[str, Callable[[], str]] = {"sizes": sizes, "fits": fits, "times": t
 
 def renewed(page: str) -> str:
     """The page with its tables as they should be."""
-    return BLOCK.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], page)
+    return BLOCK.sub(lambda match: match[1] + TABLES[match[2]]() + match[3], page)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,23 @@
 """Every shipped recipe is a valid configuration of its command, and the demo runs the very same settings."""
 
+import json
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from attnlab.base.errors import UserError
+from attnlab.cli import app
 from attnlab.config import Section, load, read_recipe
+from attnlab.config.shipped import FOLDER, ShippedRecipe, find_recipe, shipped_recipes
 from attnlab.experiments.config import comparison_of, sweep_of
 from attnlab.experiments.space import axes_of, grid
 from attnlab.jobs.demo import demo
 from attnlab.jobs.knowledge import fine_tuning, pretraining
 from attnlab.jobs.registry import KINDS
 
-RECIPES = Path(__file__).parent.parent / "recipes"
+RECIPES = sorted(FOLDER.glob("*.yaml"))
+ROOT = Path(__file__).parents[1]
 COMMANDS = {
     "birthplaces-pretrain": "pretrain",
     "knowledge-pretrain": "pretrain",
@@ -37,15 +43,70 @@ def config_for(recipe: Path) -> type[Section]:
     return KINDS[kind].config
 
 
-@pytest.mark.parametrize("recipe", sorted(RECIPES.glob("*.yaml")), ids=lambda path: path.stem)
-def test_a_recipe_is_valid_and_says_what_to_expect(recipe: Path) -> None:
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_a_recipe_is_valid_and_lists_its_expected_result_and_cost(recipe: Path) -> None:
     load(config_for(recipe), recipe, {})
-    assert "# Expect" in recipe.read_text() and "Cost:" in recipe.read_text()
-    assert f"`{recipe.name}`" in (RECIPES / "README.md").read_text()
+    assert "\n# Expected: " in recipe.read_text() and "\n# Cost: " in recipe.read_text()
+    assert f"| `{recipe.stem}` |" in (ROOT / "docs" / "recipes.md").read_text()
+
+
+@pytest.mark.parametrize("recipe", shipped_recipes(), ids=lambda recipe: recipe.name)
+def test_the_comments_of_a_recipe_are_read_whole_and_its_command_runs_it(recipe: ShippedRecipe) -> None:
+    assert recipe.purpose and recipe.expected.endswith(".") and recipe.cost.endswith(".")
+    assert f" --config {recipe.name}" in recipe.commands
+
+
+def test_at_least_twenty_recipes_are_shipped() -> None:
+    assert len(RECIPES) >= 20
+
+
+@pytest.mark.parametrize("given", ["knowledge", "knowledge.yaml", "recipes/knowledge.yaml", "./recipes/knowledge"])
+def test_a_shipped_recipe_is_found_from_any_folder(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "knowledge").mkdir()  # a folder of that name, a run for instance, is no recipe
+    monkeypatch.chdir(tmp_path)
+    assert find_recipe(Path(given)) == FOLDER / "knowledge.yaml"
+
+
+@pytest.mark.parametrize("given", ["knowledge", "recipes/knowledge.yaml"])
+def test_a_file_that_exists_wins_over_a_shipped_recipe(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "recipes").mkdir()
+    (tmp_path / given).write_text("training:\n  epochs: 7\n")
+    monkeypatch.chdir(tmp_path)
+    assert load(KINDS["pretrain"].config, Path(given), {}).training.epochs == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ("knowlege", "knowlege: there is no such recipe: did you mean 'knowledge'? {LIST}"),
+        ("recipes/yelb.yaml", "recipes/yelb.yaml: there is no such recipe: did you mean 'yelp'? {LIST}"),
+        ("zzzz", "zzzz: there is no such recipe: {LIST}"),
+        ("mine/knowledge.yaml", "mine/knowledge.yaml: there is no such recipe."),
+    ],
+)
+def test_an_unknown_recipe_is_one_sentence(
+    given: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        find_recipe(Path(given))
+    assert str(error.value) == sentence.format(LIST="'attnlab recipes' lists the shipped ones.")
+
+
+def test_the_command_lists_all_and_prints_one() -> None:
+    listed = CliRunner().invoke(app, ["recipes"])
+    assert listed.exit_code == 0 and all(path.stem in listed.stdout for path in RECIPES)
+    assert "cost: about a minute on 2 cores." in listed.stdout
+    rows = json.loads(CliRunner().invoke(app, ["recipes", "--json"]).stdout)
+    assert [row["name"] for row in rows] == [path.stem for path in RECIPES]
+    printed = CliRunner().invoke(app, ["recipes", "few-labels-yelp"]).stdout
+    assert printed == (FOLDER / "few-labels-yelp.yaml").read_text()
 
 
 def test_the_demo_is_made_of_these_recipes() -> None:
-    read = {path.stem: load(config_for(path), path, {}) for path in RECIPES.glob("*.yaml")}
+    read = {path.stem: load(config_for(path), path, {}) for path in RECIPES}
     assert demo.pretraining(0) == read["knowledge-pretrain"]
     tuned = demo.fine_tuning(Path("x"), False, 0)
     assert tuned.model_copy(update={"start": read["knowledge-finetune"].start}) == read["knowledge-finetune"]
@@ -57,7 +118,7 @@ def test_the_demo_is_made_of_these_recipes() -> None:
 
 
 def test_the_course_s_grid_is_the_one_of_the_recipe() -> None:
-    recipe = RECIPES / "sweep-sentiment.yaml"
+    recipe = FOLDER / "sweep-sentiment.yaml"
     cells = list(grid(axes_of(load(config_for(recipe), recipe, {}))))
     rates, epochs = (sorted({cell[name] for cell in cells}) for name in ("optimizer.lr", "training.epochs"))
     assert len(cells) == 9 and rates == [1e-4, 5e-4, 1e-3] and epochs == [5, 7, 9]

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# A real Slurm on one machine, for tests and for trying things out: munged, slurmctld and slurmd on loopback, everything
-# they write in one folder. No accounting database. Debian or Ubuntu, as root.
+# A real Slurm on one machine, for tests and experiments: munged, slurmctld and slurmd on loopback, with all their
+# files in one folder. No accounting database. Debian or Ubuntu, as root.
 #
 #   tools/slurm_loopback.sh install          Debian's slurm-wlm and munge, where they are missing
 #   tools/slurm_loopback.sh start FOLDER     then: export SLURM_CONF=FOLDER/slurm.conf
 #   tools/slurm_loopback.sh status FOLDER
-#   tools/slurm_loopback.sh stop FOLDER      the daemons and whatever jobs are left; the folder stays
+#   tools/slurm_loopback.sh stop FOLDER      the daemons and remaining jobs; the folder stays
 #
 # Two nodes with 2 CPUs each, and three partitions: 'low' and 'high' have the first node, 'wide' has both. A job in 'high'
-# pre-empts one in 'low' or 'wide', which is put back in the queue.
+# pre-empts one in 'low' or 'wide', which is requeued.
 set -euo pipefail
 
 NODES=(loopback loopback2)
@@ -26,7 +26,7 @@ install() {
   command -v apt-get > /dev/null || fail "there is no apt-get here: install Slurm and munge another way."
   export DEBIAN_FRONTEND=noninteractive
   local get=(apt-get -qq -o DPkg::Lock::Timeout=300)
-  # The packages start their services with an empty configuration; only what this script starts is wanted.
+  # The packages start their services with an empty configuration; only the daemons of this script should run.
   local policy=/usr/sbin/policy-rc.d
   if [ ! -e "$policy" ]; then
     printf '#!/bin/sh\nexit 101\n' > "$policy"
@@ -56,7 +56,7 @@ SlurmctldPort=$2
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
-# cred_expire is also how long a job that was put back must wait before it starts again.
+# cred_expire is also how long a requeued job waits before it starts again.
 AuthInfo=socket=$1/munge/socket,cred_expire=5
 StateSaveLocation=$1/state
 SlurmdSpoolDir=$1/spool/%n
@@ -126,7 +126,7 @@ start() {
 
 pid_of() { cat "$1" 2> /dev/null || true; }
 
-# A pid from a file may by now be another process's: only one that still has the daemon's name counts.
+# A pid in a file may belong to another process by now: only one with the daemon's name counts.
 is() {  # NAME PID
   [ -n "$2" ] && [ "$(cat "/proc/$2/comm" 2> /dev/null)" = "$1" ]
 }

@@ -5,9 +5,9 @@
 #
 # $$O = \mathrm{softmax}(Q K^\top)\, V$$
 #
-# Each exercise asks for a query (or a key) that makes the output something given. A solution counts when no
-# number of the output is off by more than 0.05. The lab finds the best query there is and says why it works;
-# below each, the answer most people give first is tried as well.
+# Each exercise requires a query (or a key) that gives a certain output. A solution counts when no number of the
+# output is off by more than 0.05. The lab finds the best query and explains why it works; below each, the most
+# common first answer is tried as well.
 #
 # The written questions are answered in
 # [docs/answers/attention-and-transformers.md](../../docs/answers/attention-and-transformers.md).
@@ -29,8 +29,8 @@ K, V = example.keys, example.values
 print(f"K =\n{K}\nV =\n{V}")
 
 
-def show(answer: explore.Answer, figure: str) -> None:
-    """The numbers, the reason and a picture; whether it counts."""
+def show(answer: explore.QueryExploration, figure: str) -> None:
+    """Print the numbers and the reason, draw a figure, and check that the solution counts."""
     print(answer.title)
     for name, value in answer.summary():
         print(f"  {name}: {value}")
@@ -47,8 +47,8 @@ def error(query: np.ndarray, target: np.ndarray, keys: np.ndarray = K) -> float:
 # %% [markdown]
 # ## 1.2 Selection
 #
-# 1. A query that returns $v_0$. The score of $k_0$ must lead; the length of the query says by how much the softmax
-#    follows.
+# 1. A query that returns $v_0$. The score of $k_0$ must lead; the length of the query decides how closely the
+#    softmax follows.
 
 # %%
 selected = explore.select(K, V, index=0)
@@ -66,7 +66,7 @@ for weight, length in copying.needed.items():
     print(f"weight {weight} on k0 needs a query of length {length:.2f} (along k0: {copying.own_needed[weight]:.2f})")
 
 # %% [markdown]
-# 2. A query matrix that returns all of $V$: one such query for each row.
+# 2. A query matrix that returns all of $V$: one such query per row.
 
 # %%
 show(explore.identity(K, V), "identity.png")
@@ -100,13 +100,13 @@ for scale in (1, 5, 10, 100, 1e6):
 # %%
 for name in ("selection", "square"):
     reached = explore.reach(explore.example(name).keys)
-    print(f"{name}: {sum(found.reachable for found in reached.sets)} of {len(reached.sets)} sets can be averaged")
+    print(f"{name}: {sum(subset.reachable for subset in reached.sets)} of {len(reached.sets)} sets can be averaged")
     reached.draw(FIGURES / f"reach-{name}.png")
 
 # %% [markdown]
 # ## 1.4 Interactions
 #
-# The query of 1.3.2 stays. Only $k_2$ may change.
+# The query is that of 1.3.2. Only $k_2$ may change.
 #
 # 1. So that the output is the average of the first *three* values: the new key needs the score of the other two.
 

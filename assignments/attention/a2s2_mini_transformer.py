@@ -1,11 +1,11 @@
 # %% [markdown]
 # # Part 2: A mini Transformer
 #
-# First attention from its pieces, equal to PyTorch's own; then a small GPT with it, and an experiment: what
+# First attention from its pieces, equal to PyTorch's; then a small GPT with it, and an experiment: what
 # happens when the causal mask sets weights to 0 *after* the softmax instead of scores to −∞ before it?
 #
 # Full size: 3 seeds of 400 steps for each mask, about 10 minutes of one core. With `ATTNLAB_QUICK=1` everything runs
-# in seconds, at a size that shows nothing but that it runs. Text: tiny Shakespeare from the folder named by
+# in seconds, at a size that only shows that it runs. Text: tiny Shakespeare from the folder named by
 # `ATTNLAB_DATA`, or else the lab's synthetic world.
 
 # %%
@@ -36,8 +36,8 @@ from attnlab.check.reference import torch_attention
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.text.corpus import read_corpus
 from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.text.reading import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.jobs.pretrain import mean_loss
@@ -62,7 +62,7 @@ MACHINE = resolve(MachineSection(device="cpu", precision="fp32", threads=1 if QU
 # %% [markdown]
 # ## 2.1 Attention from scratch
 #
-# The steps are one line each in [`attention/pieces.py`](../../src/attnlab/attention/pieces.py). Stitched together:
+# The steps are one line each in [`attention/pieces.py`](../../src/attnlab/attention/pieces.py). Combined:
 
 # %%
 
@@ -78,8 +78,8 @@ def self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bo
 
 
 # %% [markdown]
-# The three tests, against `torch.nn.functional.multi_head_attention_forward`. A file of your own with these names
-# is checked function by function, and told its likely mistake, by `attnlab check FILE`.
+# The three tests, against `torch.nn.functional.multi_head_attention_forward`. `attnlab check FILE` checks
+# your own file with these names function by function, and names the likely mistake.
 
 # %%
 torch.manual_seed(0)
@@ -92,13 +92,13 @@ for test, n_heads, causal in (("1, plain", 1, False), ("2, causal", 1, True), ("
 # %% [markdown]
 # ## 2.2 An experiment: where the mask is applied
 #
-# The same with the mask after the softmax, as the assignment suggests to try:
+# The same with the mask after the softmax, as the assignment suggests:
 
 # %%
 
 
 def naive_self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1) -> Tensor:
-    """Weights of later tokens are set to 0 when they have already been counted in the sum."""
+    """Weights of later tokens are set to 0 after they have been counted in the sum."""
     n_tok, n_embd = Q.shape[-2:]
     Q, K, V = split_heads_qkv(Q, K, V, n_heads)
     A = attn_softmax(attn_scaled(pairwise_similarities(Q, K), n_embd, n_heads))
@@ -106,7 +106,7 @@ def naive_self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1) -> T
 
 
 # %% [markdown]
-# To put them into the lab's GPT they become *mixers*, which map (B, T, C) to (B, T, C), under a name each:
+# To use them in the lab's GPT they become *mixers*, which map (B, T, C) to (B, T, C), each with a name:
 
 # %%
 
@@ -135,7 +135,7 @@ VARIANTS["mine"] = Variant("mine", Mine, bidirectional=False)
 VARIANTS["naive"] = Variant("naive", Naive, bidirectional=False)
 
 # %% [markdown]
-# Before anything is trained: do they do what they should?
+# Before training: do they pass the audit?
 
 # %%
 for name in ("mine", "naive"):
@@ -149,7 +149,7 @@ for name in ("mine", "naive"):
 # %% [markdown]
 # ### The data
 #
-# Documents are blocks of eight lines; one in ten is kept aside. Characters are tokens, and a sequence has at most 100
+# Documents are blocks of eight lines; one in ten is held out. Characters are tokens, and a sequence has at most 100
 # of them.
 
 # %%
@@ -174,18 +174,18 @@ def examples(part: list[list[int]]) -> NextTokenExamples:
 
 training = examples([tokens for n, tokens in enumerate(encoded) if n % 10])
 held_out = examples(encoded[::10][: 8 if QUICK else 128])
-print(f"{len(training.lengths)} documents to train on, {len(held_out.lengths)} kept aside")
+print(f"{len(training.lengths)} documents to train on, {len(held_out.lengths)} held out")
 
 # %% [markdown]
 # ### Training
 #
-# The same data in the same order from the same first weights; only the mask differs.
+# The same data in the same order from the same initial weights; only the mask differs.
 
 # %%
 
 
 class Curve(Callback):
-    """The training loss of every step, and the loss on what was kept aside at every evaluation."""
+    """The training loss of every step, and the loss on the held-out documents at every evaluation."""
 
     def __init__(self) -> None:
         self.training: list[float] = []
@@ -220,10 +220,10 @@ def train(attention: str, seed: int) -> tuple[GPT, Curve]:
 runs = {name: [train(name, seed) for seed in range(SEEDS)] for name in ("mine", "naive")}
 
 # %% [markdown]
-# ### The same texts, read as they come
+# ### The same texts, one character at a time
 #
-# A validation loss is computed with the whole text in the model at once. Someone who *uses* the model has only what
-# came before. The loss of every character when the text is fed one character at a time:
+# A validation loss is computed with the whole text in the model at once. In *use*, the model has only the characters
+# before. The loss of every character when the text is fed one character at a time:
 
 # %%
 
@@ -236,7 +236,7 @@ def loss_as_they_come(model: GPT) -> float:
     return float(F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=IGNORE))
 
 
-def told(losses: list[float]) -> str:
+def mean_and_range(losses: list[float]) -> str:
     """The mean, and the range over seeds."""
     return f"{statistics.mean(losses):.3f} ({min(losses):.3f} to {max(losses):.3f})"
 
@@ -250,7 +250,9 @@ for name, trained in runs.items():
         "validation, as they come": [loss_as_they_come(model) for model, _ in trained],
     }
     for measure, losses in results[name].items():
-        print(f"{name:6} {measure:26} loss {told(losses)}, perplexity {math.exp(statistics.mean(losses)):.2f}")
+        print(
+            f"{name:6} {measure:26} loss {mean_and_range(losses)}, perplexity {math.exp(statistics.mean(losses)):.2f}"
+        )
 
 # %%
 lines = {
@@ -266,10 +268,10 @@ figures.save(figures.curves(lines, "The mask before and after the softmax", "ste
 # %% [markdown]
 # ### What it means
 #
-# The pieces' own model has the same loss both ways: it never looked ahead. The naive one has two losses, and the one
-# in the usual table is not comparable: the sum that normalises its weights runs over the whole text, so that what is
-# printed as "validation" is the loss of a model that is told something about the next character. Read as
-# they come, there is no such hint, and every weight is larger than the model was trained with. See
+# The model with the correct mask has the same loss both ways: it never looks ahead. The naive one has two losses, and
+# the one in the usual table is not comparable: the sum that normalises its weights runs over the whole text, so the
+# printed "validation" loss is that of a model with information about the next character. One character at a
+# time, there is no such hint, and every weight is larger than in training. See
 # [the answers](../../docs/answers/attention-and-transformers.md#2-2).
 #
 # At full size, on Shakespeare, the mean and the range of three seeds:
@@ -281,7 +283,7 @@ figures.save(figures.curves(lines, "The mask before and after the softmax", "ste
 #
 # The naive mask wins the usual table and writes nothing readable.
 #
-# The model's own words, from both:
+# Text generated by both:
 
 # %%
 for name, [(model, _), *_] in runs.items():
@@ -291,5 +293,5 @@ for name, [(model, _), *_] in runs.items():
 
 # %% [markdown]
 # The other suggestions of the assignment (another similarity, shared projections, positions, networks for Q, K, V, AFT,
-# Fastformer) are variants with a name: `attnlab attention` lists them, `attnlab audit NAME` examines one, and
+# Fastformer) are variants with a name: `attnlab attention` lists them, `attnlab audit NAME` checks one, and
 # `attnlab compare --attention vanilla,NAME --corpus FILE --seeds 3` compares them as above.

@@ -1,7 +1,7 @@
 """Problem 3: the same classifier trained jointly with masked words of unlabelled text: L = L_cls + mlm_alpha * L_mlm.
 
-Beside every labelled text of a batch stands an unlabelled one, masked anew each time it comes; the order of these goes
-on from epoch to epoch, so that all are seen in turn.
+Every labelled text of a batch is paired with an unlabelled one, masked differently each time; the order of these
+continues from epoch to epoch, so that all are seen in turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Labelled reviews as BERT reads them, by the names that scripts of this family use."""
+"""Labelled reviews as inputs of BERT, with the names that scripts of this family use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.data.encoded import LabelledExamples
-from attnlab.data.tasks.labelled import SPLITS, Labelled
-from attnlab.data.tasks.named import TASKS
-from attnlab.data.tasks.own import find_files, read_own
+from attnlab.data.tasks.catalog import TASKS
+from attnlab.data.tasks.files import find_files, read_files
+from attnlab.data.tasks.labelled import SPLITS, LabelledSet
 from attnlab.data.tokenizers.wordpiece import WordPiece
 
 
@@ -65,24 +65,24 @@ processors = {"yelp": YelpProcessor}
 output_modes = {"yelp": "classification"}
 
 
-def read_reviews(folder: Path) -> Labelled:
-    """All three files, checked: a label that is no class is told with its file and line."""
+def read_reviews(folder: Path) -> LabelledSet:
+    """All three files, checked: an unknown label is reported with its file and line."""
     if not folder.is_dir():
         raise UserError(f"--data_dir: {folder} is not a folder: give the one with train.csv, valid.csv and test.csv.")
     return _read_once(folder.resolve())
 
 
 @cache
-def _read_once(folder: Path) -> Labelled:
+def _read_once(folder: Path) -> LabelledSet:
     files = find_files(folder)
     if missing := [split for split in SPLITS if split not in files]:
         name = {"dev": "valid.csv", "test": "test.csv"}[missing[0]]
         raise UserError(f"--data_dir: {folder} has no {name}: put train.csv, valid.csv and test.csv there.")
-    return read_own(files, YelpProcessor.task.request, clean=YelpProcessor.task.clean)
+    return read_files(files, YelpProcessor.task.request, clean=YelpProcessor.task.clean)
 
 
 class Features(LabelledExamples):
-    """A sequence of InputFeatures, for a DataLoader of one's own, that the lab batches as it is."""
+    """A sequence of InputFeatures for your own DataLoader; the lab batches it directly."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -113,7 +113,7 @@ def convert_examples_to_features(
 def load_and_cache_examples(
     args: argparse.Namespace, task: str, tokenizer: WordPiece, split: str = "train"
 ) -> Features:
-    """A split of a task. Reading takes seconds, so that nothing needs a cache."""
+    """A split of a task. Reading takes seconds, so there is no cache."""
     if task not in processors:
         raise UserError(unknown("task", task, processors))
     processor = processors[task]()

@@ -1,8 +1,8 @@
-"""The options of the scripts, as their family spells them, and commands as they stand in a text taken out of a PDF.
+"""The options of the scripts, with the names of their family, and commands copied from a PDF.
 
 —model_type, -model_type          for   --model_type
 huawei—noah/TinyBERT              for   huawei-noah/TinyBERT
--log ging_steps 50 setminus       for   --logging_steps 50 \\      (what a shell leaves of -\\log ging\\_steps)
+-log ging_steps 50 setminus       for   --logging_steps 50 \\      (what a shell makes of -\\log ging\\_steps)
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from attnlab.base.errors import UserError
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 OPTION = re.compile(f"[{DASHES}]+([A-Za-z].*)")
-LINE_BREAK = "setminus"  # what the backslash at the end of a line became in one place
+LINE_BREAK = "setminus"  # what a backslash at the end of a line became in the PDF
 EPSILON = 1e-8
-NO_MEANING = {  # accepted, because commands of this family have them; why they change nothing here
-    "do_lower_case": "the model's own tokenizer knows",
-    "cache_dir": "what is fetched lies where HF_HOME says",
-    "overwrite_cache": "texts are cut into pieces anew each time, which takes seconds",
-    "mlm": "masked words are what classifier_mlm.py is for",
+NO_MEANING = {  # accepted, because commands of this family have them; why they have no effect here
+    "do_lower_case": "the model's tokenizer decides",
+    "cache_dir": "downloads go to the folder in HF_HOME",
+    "overwrite_cache": "texts are tokenized each time, which takes seconds",
+    "mlm": "classifier_mlm.py always trains on masked words",
     "eval_data_file": "the model is chosen by the labelled dev set",
-    "should_continue": "a command typed again goes on by itself",
+    "should_continue": "the same command resumes by itself",
     "fp16_opt_level": "--fp16 alone decides",
     "server_ip": "there is no debugger to wait for",
     "server_port": "there is no debugger to wait for",
@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def parse(words: Sequence[str], script: str, joint: bool) -> argparse.Namespace:
-    """The options of a command; those without a meaning are named once."""
+    """The options of a command; those without an effect are named once."""
     parser = _parser(script, joint)
     known = {name.removeprefix("--") for action in parser._actions for name in action.option_strings}
     args = parser.parse_args(mend(words, known))
@@ -48,23 +48,23 @@ def parse(words: Sequence[str], script: str, joint: bool) -> argparse.Namespace:
     _refuse(args)
     for name, why in NO_MEANING.items():
         if getattr(args, name, None):
-            console.warn(f"--{name} means nothing here: {why}.")
+            console.warn(f"--{name} has no effect here: {why}.")
     return args
 
 
 def mend(words: Sequence[str], known: set[str]) -> list[str]:
-    """The words with every option's dashes and gaps put right; variables the shell could not see are filled in."""
+    """The words with every option's dashes and gaps corrected; variables the shell did not expand are expanded."""
     if words and words[-1] == LINE_BREAK:
         raise UserError(f"the command ends in {LINE_BREAK!r}, where the document has a line break: write \\ there.")
     rest = [os.path.expandvars(word) for word in words if word != LINE_BREAK]
     mended: list[str] = []
     while rest:
         word = rest.pop(0)
-        found = OPTION.fullmatch(word)
-        if found is None or word == "-h":
+        match = OPTION.fullmatch(word)
+        if match is None or word == "-h":
             mended.append(word)
             continue
-        name, equals, value = found[1].partition("=")
+        name, equals, value = match[1].partition("=")
         if name not in known and rest and name + rest[0] in known:
             name += rest.pop(0)
         mended.append(f"--{name}{equals}{value}")
@@ -75,52 +75,54 @@ def _parser(script: str, joint: bool) -> Parser:
     parser = Parser(prog=f"python {script}", allow_abbrev=False)
     add = parser.add_argument
     for name, help in (
-        ("model_name_or_path", "a BERT's folder, or its name: looked for in ATTNLAB_MODELS, then on the hub"),
+        ("model_name_or_path", "a BERT's folder, or its name: searched for in ATTNLAB_MODELS, then on the hub"),
         ("data_dir", "the folder with train.csv, valid.csv and test.csv"),
-        ("output_dir", "where the best model, eval_results.txt and the run go"),
+        ("output_dir", "folder for the best model, eval_results.txt and the run"),
     ):
         add(f"--{name}", required=True, help=help)
     add("--model_type", default="bert", help="bert")
     add("--task_name", default="yelp", help="yelp")
     add("--tokenizer_name", help="the folder of another tokenizer than the model's")
-    add("--config_name", help="the model's own folder, if any")
+    add("--config_name", help="the folder of the model, if given")
     for name, help in (
         ("do_train", "train"),
         ("do_eval", "report on dev and test, after training or alone"),
         ("evaluate_during_training", "evaluate on dev every logging_steps and keep the best model"),
         ("eval_all_checkpoints", "list every evaluation on dev in eval_results.txt"),
-        ("overwrite_output_dir", "begin anew where another training has been"),
+        ("overwrite_output_dir", "replace another training in the output folder"),
         ("no_cuda", "use the CPU"),
         ("fp16", "half precision (CUDA)"),
     ):
         add(f"--{name}", action="store_true", help=help)
     numbers: tuple[tuple[str, Callable[[str], Any], Any, str], ...] = (
         ("max_seq_length", whole(3), 128, "longest text in pieces, [CLS] and [SEP] included"),
-        ("per_gpu_train_batch_size", whole(1), 32, "texts a step"),
-        ("per_gpu_eval_batch_size", whole(1), 32, "texts a step in evaluation"),
-        ("gradient_accumulation_steps", whole(1), 1, "batches a step"),
+        ("per_gpu_train_batch_size", whole(1), 32, "texts per step"),
+        ("per_gpu_eval_batch_size", whole(1), 32, "texts per step in evaluation"),
+        ("gradient_accumulation_steps", whole(1), 1, "batches per step"),
         ("learning_rate", number(above=0), 5e-5, "peak rate; it falls linearly to 0"),
         ("weight_decay", number(least=0), 0.0, "of matrices; embeddings, biases and norms have none"),
         ("adam_epsilon", number(above=0), EPSILON, "of AdamW"),
         ("max_grad_norm", number(above=0), 1.0, "largest norm of the gradient"),
-        ("num_train_epochs", number(above=0), 3.0, "times the training set is seen"),
+        ("num_train_epochs", number(above=0), 3.0, "number of passes over the training set"),
         ("max_steps", int, -1, "steps instead of epochs, if above 0"),
         ("warmup_steps", whole(0), 0, "steps in which the rate rises"),
         ("logging_steps", whole(1), 50, "steps between evaluations, and between lines of metrics"),
-        ("save_steps", int, 50, "steps between checkpoints to go on from; 0 or less: at the end"),
+        ("save_steps", int, 50, "steps between checkpoints; 0 or less: at the end only"),
         ("save_total_limit", whole(1), 2, "checkpoints that are kept, besides the best"),
         ("seed", whole(0), 42, "of everything random"),
         ("local_rank", int, -1, "-1: one process"),
-        ("train_examples", whole(1), None, "use only so many training examples, the same number of each class"),
+        ("train_examples", whole(1), None, "use only this many training examples, the same number of each class"),
     )
     for name, kind, default, help in numbers:
         add(f"--{name}", type=kind, default=default, help=help)
     if joint:
         add("--train_data_file", required=True, help="unlabelled text")
-        add("--block_size", type=int, default=-1, help="longest unlabelled text in pieces; -1: what the model can take")
+        add(
+            "--block_size", type=int, default=-1, help="longest unlabelled text in pieces; -1: the context of the model"
+        )
         add("--mlm_alpha", type=number(least=0), default=1.0, help="weight of the loss of masked words")
         add("--mlm_probability", type=number(above=0), default=0.15, help="share of pieces that are masked")
-        add("--line_by_line", action="store_true", help="a line is a text; else the file is cut into blocks")
+        add("--line_by_line", action="store_true", help="each line is a text; else the file is cut into blocks")
     for name in NO_MEANING:
         add(f"--{name}", help=argparse.SUPPRESS, **({"action": "store_true"} if name in FLAGS else {}))
     return parser
@@ -128,7 +130,7 @@ def _parser(script: str, joint: bool) -> Parser:
 
 def _refuse(args: argparse.Namespace) -> None:
     if args.model_type != "bert":
-        raise UserError(f"--model_type {args.model_type}: these scripts know bert only.")
+        raise UserError(f"--model_type {args.model_type}: these scripts support bert only.")
     if not (args.do_train or args.do_eval):
         raise UserError("there is nothing to do: give --do_train, --do_eval or both.")
     if args.adam_epsilon != EPSILON:
@@ -136,18 +138,18 @@ def _refuse(args: argparse.Namespace) -> None:
     if args.local_rank != -1:
         raise UserError(f"--local_rank {args.local_rank}: these scripts run in one process, leave the option out.")
     if args.config_name and _plain_dashes(args.config_name) != args.model_name_or_path:
-        raise UserError("--config_name: the weights need the config.json of their own folder, leave the option out.")
+        raise UserError("--config_name: the weights need the config.json of their folder, leave the option out.")
 
 
 def _plain_dashes(name: str) -> str:
-    """Long dashes in a name become hyphens, unless a folder is called so."""
+    """Long dashes in a name become hyphens, unless a folder has that name."""
     return name if os.path.isdir(name) else re.sub(f"[{DASHES}]", "-", name)
 
 
 def whole(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r}")
         return int(text)
 
     return parse
@@ -158,10 +160,10 @@ def number(least: float | None = None, above: float | None = None) -> Callable[[
         try:
             value = float(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"must be a number, not {text!r}") from None
+            raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
         if (least is not None and not value >= least) or (above is not None and not value > above):
             bound = f"from {least:g}" if least is not None else f"above {above:g}"
-            raise argparse.ArgumentTypeError(f"must be a number {bound}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"expected a number {bound}, got {text!r}")
         return value
 
     return parse

@@ -5,8 +5,8 @@
         eval_results.txt                                  its scores on dev and test
         run/                                              the lab's run folder: curves, checkpoints, report.html
 
-Whatever stops a training, the same command goes on where the last checkpoint is and ends with the same weights, to the
-bit; --overwrite_output_dir replaces a training that is finished, or another one.
+After any stop, the same command resumes at the last checkpoint and ends with the same weights, to the bit;
+--overwrite_output_dir replaces a finished training, or another one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import nn
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256, write_text
-from attnlab.base.machine.device import resolve_device
+from attnlab.base.machine.facts import resolve_device
 from attnlab.base.randomness import random_untouched, seed_everything
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.config.job import JobConfig
@@ -35,8 +35,7 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.jobs.scripted import KIND, remove_unstarted, settings_of_run, train_or_resume
 from attnlab.models.bert.config import BertConfig
-from attnlab.models.pretrained.bert_folder import find_bert
-from attnlab.models.pretrained.source import fingerprint
+from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder, is_run, read_record, read_status, series
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.loop import Evaluate, Metric
@@ -49,7 +48,7 @@ MADE = ("config.json", "model.safetensors", "vocab.txt", "tokenizer.json", "toke
 
 
 class Work:
-    """A script's command: the texts, the model, and what is done with them."""
+    """A script's command: the texts, the model, training and evaluation."""
 
     def __init__(self, args: argparse.Namespace, build: type) -> None:
         self.args, self.name = args, build.__name__
@@ -58,7 +57,7 @@ class Work:
         if self.output.exists() and not self.output.is_dir():
             raise UserError(f"--output_dir: {self.output} is a file: give a folder.")
         if args.do_train and self.output.is_dir() and self.folder.samefile(self.output):
-            raise UserError(f"--output_dir: {self.output} is the folder of the model to begin with: give another.")
+            raise UserError(f"--output_dir: {self.output} is the folder of the model to start from: give another.")
         if not args.do_train and not (self.output / "config.json").is_file():
             raise UserError(f"--do_eval alone needs a trained model, and {self.output} has none: add --do_train.")
         named = args.tokenizer_name if args.do_train else None
@@ -75,7 +74,7 @@ class Work:
         self._must_fit(self.model.config)
 
     def _must_fit(self, config: BertConfig) -> None:
-        """Texts no longer than the positions, pieces no more than the embeddings."""
+        """Texts must not be longer than the positions, nor the vocabulary larger than the embeddings."""
         args = self.args
         if getattr(args, "block_size", None) is not None:
             if args.block_size > config.context:
@@ -88,11 +87,11 @@ class Work:
         if len(self.tokenizer) > config.vocabulary:
             raise UserError(
                 f"the vocabulary of {args.tokenizer_name} has {len(self.tokenizer)} pieces, the weights in "
-                f"{self.folder} have {config.vocabulary}: they do not belong together."
+                f"{self.folder} have {config.vocabulary}: they do not match."
             )
 
     def train(self, data: Examples, objective: Objective, **facts: Any) -> None:
-        """Train on `data`; `facts` are what, besides the labelled texts, makes this training the one it is."""
+        """Train on `data`; `facts` identify the training besides the labelled texts."""
         run, asked = self.output / "run", self.args.overwrite_output_dir
         remove_unstarted(run)
         if not asked and not is_run(run) and self.output.is_dir() and any(self.output.iterdir()):
@@ -134,7 +133,7 @@ class Training:
 
     kind = KIND
     replaces = False
-    """Whether another training of this output folder goes."""
+    """Whether this replaces another training in the output folder."""
 
     def __init__(self, work: Work, data: Examples, objective: Objective, facts: Mapping[str, Any]) -> None:
         args = work.args
@@ -153,7 +152,7 @@ class Training:
         }
 
     def can_go_on(self, run: Path) -> bool:
-        """Whether a run there was stopped on the way to the very end of this one: then it need not begin anew."""
+        """Whether the run in this folder is this training, interrupted: then it can be resumed."""
         if read_status(run)["state"] == "finished" or read_record(run).get("data") != self.facts:
             return False
         try:
@@ -164,7 +163,7 @@ class Training:
 
     def build(self, device: str) -> Parts:
         work = self.work
-        with random_untouched(), torch.no_grad():  # what is unfinished or does not fit is found before all is written
+        with random_untouched(), torch.no_grad():  # unfinished or unsuitable classes fail before anything is written
             batch = Batches(self.data, BatchPlan(self.data.lengths)).collate([0], 0)
             self.objective(work.model.train(), batch)
         for name in MADE if self.replaces else ():
@@ -185,7 +184,7 @@ class Training:
         )
 
     def _finish(self, device: str) -> Callable[[RunFolder, TrainState], dict[str, Any]]:
-        """Put the best model on dev into the output folder, and test it."""
+        """Save the best model on dev in the output folder, and test it."""
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             work = self.work
@@ -202,11 +201,11 @@ class Training:
 
 
 def settings(args: argparse.Namespace, examples: int) -> JobConfig:
-    """The options in the lab's words: AdamW, a rate that falls linearly, evaluation every logging_steps."""
+    """The options as the lab's settings: AdamW, a rate that falls linearly, evaluation every logging_steps."""
     steps = args.max_steps if args.max_steps > 0 else None
     if steps is None and args.num_train_epochs % 1:
-        a_step = args.per_gpu_train_batch_size * args.gradient_accumulation_steps
-        steps = max(1, round(args.num_train_epochs * ceil(examples / a_step)))
+        per_step = args.per_gpu_train_batch_size * args.gradient_accumulation_steps
+        steps = max(1, round(args.num_train_epochs * ceil(examples / per_step)))
     return JobConfig(
         optimizer=OptimizerSection(
             lr=args.learning_rate, weight_decay=args.weight_decay, beta2=0.999, clip=args.max_grad_norm
@@ -227,7 +226,7 @@ def settings(args: argparse.Namespace, examples: int) -> JobConfig:
 
 
 def accuracy(data: Features, size: int, device: str) -> Evaluate:
-    """Accuracy and loss over a whole set; a model gives back logits, or something that has them as `logits`."""
+    """Accuracy and loss over a whole set; a model returns logits, or an object with `logits`."""
     batches = Batches(data, BatchPlan(data.lengths, size))
 
     @torch.no_grad()
@@ -236,8 +235,8 @@ def accuracy(data: Features, size: int, device: str) -> Evaluate:
         for batch in batches.once():
             inputs = dict(batch.to(torch.device(device)).inputs)
             labels = inputs.pop("labels")
-            found = model(**inputs)
-            logits = getattr(found, "logits", found)
+            output = model(**inputs)
+            logits = getattr(output, "logits", output)
             right += float((logits.argmax(-1) == labels).sum())
             loss += float(F.cross_entropy(logits.float(), labels, reduction="sum"))
         return {"accuracy": right / len(data), "loss": loss / len(data)}
@@ -247,12 +246,12 @@ def accuracy(data: Features, size: int, device: str) -> Evaluate:
 
 @contextmanager
 def unfinished(name: str) -> Iterator[None]:
-    """A #todo of mymodel.py that was not done is told by its class and line."""
+    """An unfinished #todo of mymodel.py is reported with its class and line."""
     try:
         yield
     except NotImplementedError as error:
         frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-        own = [(code.co_qualname, line) for code, line in frames if Path(code.co_filename).name == "mymodel.py"]
-        where, line = own[-1] if own else (name, None)
+        unwritten = [(code.co_qualname, line) for code, line in frames if Path(code.co_filename).name == "mymodel.py"]
+        where, line = unwritten[-1] if unwritten else (name, None)
         place = f"mymodel.py, line {line}" if line else "mymodel.py"
         raise UserError(f"{place}: {where} is not finished (NotImplementedError): write it.") from None

@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Part 3: Fine-tuning a pretrained encoder on SST-2 (A2S3)
 #
-# The six steps of the course's notebook with every line of training in sight: a `Dataset`, a `DataLoader`,
+# The six steps of the course's notebook with every line of training visible: a `Dataset`, a `DataLoader`,
 # `zero_grad`, `backward`, `step`. The same by one command of the lab: `python classification.py --experiment
 # optimizers`.
 #
 # The course fine-tunes `roberta-base`. Here the encoder is all-MiniLM-L6-v2 (`minilm`), which comes as a package and is
-# a sixth of the size; `MODEL=roberta-base` takes the course's from the hub, `MODEL=path/to/folder` one that lies here.
+# a sixth of the size; `MODEL=roberta-base` uses the course's from the hub, `MODEL=path/to/folder` a local one.
 #
-# Data: SST-2 from `ATTNLAB_DATA/sst2`, or else the lab's own 600 sentences. With `ATTNLAB_QUICK=1` everything runs in
-# seconds on a few sentences and shows only that it runs. Numbers in the answers are those this run prints.
+# Data: SST-2 from `ATTNLAB_DATA/sst2`, or else the lab's 600 embedded sentences. With `ATTNLAB_QUICK=1` everything runs
+# in seconds on a few sentences and only shows that it runs. The numbers for the answers are printed by this run.
 
 # %% [markdown]
 # ## Step 0: Preparation
@@ -24,8 +24,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from attnlab.base.randomness import seed_everything
-from attnlab.data.tasks.labelled import Example
-from attnlab.data.tasks.load import load_labelled
+from attnlab.data.tasks.catalog import load_labelled
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.models.pretrained.load import load_classifier
 from attnlab.report import figures
 from attnlab.stats.intervals import Proportion
@@ -49,20 +49,20 @@ tokenizer = load_classifier(MODEL, data.classes).tokenizer
 # %%
 
 
-class SST2Dataset(Dataset[Example]):
-    """Sentences with their labels; tokenized when a batch is put together."""
+class SST2Dataset(Dataset[LabelledText]):
+    """Sentences with their labels; tokenized when a batch is built."""
 
-    def __init__(self, examples: list[Example]) -> None:
+    def __init__(self, examples: list[LabelledText]) -> None:
         self.examples = examples
 
     def __len__(self) -> int:
         return len(self.examples)
 
-    def __getitem__(self, index: int) -> Example:
+    def __getitem__(self, index: int) -> LabelledText:
         return self.examples[index]
 
     @staticmethod
-    def collate_fn(batch: list[Example]) -> dict[str, Tensor]:
+    def collate_fn(batch: list[LabelledText]) -> dict[str, Tensor]:
         texts = [example.text for example in batch]
         encoded = tokenizer(texts, padding=True, max_length=512, truncation=True, return_tensors="pt")
         return {
@@ -73,25 +73,25 @@ class SST2Dataset(Dataset[Example]):
 
 
 # %% [markdown]
-# **Q1.1** `padding=True` fills the sentences of a batch up to the longest of them, so that they make one tensor.
-# `truncation=True` cuts what is longer than `max_length` tokens. `return_tensors="pt"` gives PyTorch tensors, not
+# **Q1.1** `padding=True` pads the sentences of a batch to the longest of them, so that they form one tensor.
+# `truncation=True` cuts sentences longer than `max_length` tokens. `return_tensors="pt"` gives PyTorch tensors, not
 # lists.
 #
-# **Q1.2** Padding to the longest *of the batch* computes less than padding to a fixed length: sentences here have some
-# 20 tokens, not 512. 512 is how many positions these models have: anything longer would be an error, so truncation is
-# the guard. Tensors go into the model as they are.
+# **Q1.2** Padding to the longest *of the batch* computes less than padding to a fixed length: sentences here have about
+# 20 tokens, not 512. These models have 512 positions: anything longer would be an error, which truncation
+# prevents. Tensors can be passed to the model directly.
 
 # %% [markdown]
 # ## Step 2: Loading the data
 #
 # The labels of GLUE's test sentences were never published; where there is no test file, the lab keeps a part of the
-# training sentences for the test, so that what chooses (dev) and what is reported (test) are not the same.
+# training sentences for the test, so that the choice (dev) and the report (test) use different sentences.
 
 # %%
 splits = {name: SST2Dataset(examples[:SENTENCES]) for name, examples in data.splits.items()}
 
 
-def loader(split: str, size: int = BATCH) -> DataLoader[Example]:
+def loader(split: str, size: int = BATCH) -> DataLoader[LabelledText]:
     return DataLoader(splits[split], size, shuffle=split == "train", collate_fn=SST2Dataset.collate_fn, num_workers=0)
 
 
@@ -101,14 +101,14 @@ for name, tensor in first.items():
     print(f"{name}: {tensor.dtype}, {tuple(tensor.shape)}")
 
 # %% [markdown]
-# **Q2.1** The lengths are printed above. The document's own split is 6,920 / 872 / 1,821.
+# **Q2.1** The lengths are printed above. The document's split is 6,920 / 872 / 1,821.
 #
-# **Q2.2** `batch_size`: sentences a step. `shuffle`: a new random order in each epoch. `collate_fn`: makes one batch
-# of a list of examples; here it tokenizes and pads. `num_workers`: processes that prepare batches beside the training;
-# 0 does it in this one, which is enough where the tokenizer takes a hundredth of a step.
+# **Q2.2** `batch_size`: sentences per step. `shuffle`: a new random order in each epoch. `collate_fn`: turns a list
+# of examples into a batch; here it tokenizes and pads. `num_workers`: processes that prepare batches during training;
+# 0 uses this process, which is enough where the tokenizer takes a hundredth of a step.
 #
 # **Q2.3** All three are tensors of whole numbers. `input_ids` (batch, longest): the tokens. `attention_mask`, the same
-# shape: 1 for a token, 0 for padding, which nobody attends to. `label_encoding` (batch,): 1 positive, 0 negative.
+# shape: 1 for a token, 0 for padding, which is not attended to. `label_encoding` (batch,): 1 positive, 0 negative.
 
 # %% [markdown]
 # ## Step 3: Training and evaluation
@@ -141,14 +141,14 @@ def evaluation(model: nn.Module, batches: Iterable[dict[str, Tensor]]) -> tuple[
 
 
 # %% [markdown]
-# **Q3.1** `zero_grad` forgets the gradients of the batch before: PyTorch adds new ones to what is there. `backward`
-# computes the gradient of the loss by every parameter that learns. `step` moves the parameters along it.
+# **Q3.1** `zero_grad` clears the gradients of the previous batch: PyTorch would add new ones to them. `backward`
+# computes the gradient of the loss for every trained parameter. `step` updates the parameters with it.
 #
-# **Q3.2** In training mode dropout drops and batch norms take their statistics from the batch; in evaluation mode
-# neither happens, so the same sentence always gets the same answer. The mode changes layers, not gradients.
+# **Q3.2** In training mode dropout is on and batch norms use the statistics of the batch; in evaluation mode
+# neither holds, so the same sentence always gets the same answer. The mode changes layers, not gradients.
 #
 # **Q3.3** `no_grad` keeps no record of the computation: there will be no backward, so the activations of all layers
-# need not be kept. Less memory and time, same numbers.
+# need not be stored. Less memory and time, same numbers.
 
 # %% [markdown]
 # ## Step 4: The main loop
@@ -176,7 +176,7 @@ def fine_tune(
         if not curve or values["dev accuracy"] > max(each["dev accuracy"] for each in curve):
             best = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         curve.append(values)
-    model.load_state_dict(best)  # the checkpoint that is picked
+    model.load_state_dict(best)  # the best checkpoint on dev
     return model, curve
 
 
@@ -212,27 +212,27 @@ for name, curve in curves.items():
 # %% [markdown]
 # **Q4.1** `adamw-accuracy.png` and `adamw-loss.png`.
 #
-# **Q4.2** The best epochs are printed above. Training accuracy goes on rising: the sentences are seen again and again,
-# and a model with millions of parameters can learn them by heart. Dev accuracy rises in the first epochs, then stays
-# or falls a little, while its *loss* rises clearly: on sentences it gets wrong the model becomes ever more certain.
+# **Q4.2** The best epochs are printed above. Training accuracy keeps rising: the sentences are seen again and again,
+# and a model with millions of parameters can memorize them. Dev accuracy rises in the first epochs, then stays
+# or falls a little, while its *loss* rises clearly: the model becomes more and more confident in its wrong answers.
 # That is overfitting; the checkpoint to keep is the one that was best on dev.
 #
-# **Q4.3** The order of training matters, since every step depends on those before: in a fixed order the last sentences
-# would always have the last word, and batches would always be the same. Evaluation changes nothing, so its order cannot
-# matter.
+# **Q4.3** The order of training matters, because every step depends on the previous ones: in a fixed order the last
+# sentences would always have the most influence, and batches would always be the same. Evaluation changes nothing, so
+# its order cannot matter.
 #
-# **Q4.4** An optimizer turns gradients into changes of the parameters: how far, along which direction remembered from
-# earlier steps, and scaled how for each parameter.
+# **Q4.4** An optimizer turns gradients into changes of the parameters: how far, in which direction, given earlier
+# steps, and with which scale for each parameter.
 #
-# **Q4.5** `optimizers.png`, and the lines above. SGD's step is the rate times the gradient. At 5e-5 that is next to
-# nothing: it stays where it started, and needs a rate some thousand times as high. AdamW and Adagrad divide by the
+# **Q4.5** `optimizers.png`, and the lines above. SGD's step is the rate times the gradient. At 5e-5 that is almost
+# nothing: it stays where it started, and needs a rate about a thousand times as high. AdamW and Adagrad divide by the
 # size of past gradients, so a step is about as large as the rate itself. AdamW divides by a moving average, which
-# forgets; Adagrad by the sum of all, so its steps become ever smaller: it overfits later, and learns more slowly the
-# longer it runs.
+# forgets; Adagrad by the sum of all, so its steps become smaller and smaller: it overfits later, and learns more
+# slowly the longer it runs.
 
 # %% [markdown]
 # Q4.6: the learning rate matters most, and by factors; so a grid of factors, at two batch sizes. The number of epochs
-# costs nothing extra: it is read off each curve. The choice is made on dev.
+# costs nothing extra: each curve contains it. The choice is made on dev.
 
 # %%
 rates, sizes = ([RATE], [BATCH]) if QUICK else ([1e-5, 2e-5, 5e-5, 1e-4], [16, 64])
@@ -252,14 +252,14 @@ print(
 
 # %% [markdown]
 # **Q4.6** A grid, because two settings with a few values each are few enough to try all, every run can be compared with
-# its neighbours, and nothing depends on luck. With more settings a random search would find as much for less.
+# its neighbours, and nothing depends on chance. With more settings a random search would need fewer runs.
 #
 # **Q4.7** The line above.
 
 # %% [markdown]
 # ## Step 5: Testing the final model
 #
-# Once, with what was chosen. The interval is for the number of sentences; it knows nothing of other seeds.
+# Once, with the chosen model. The interval covers other sentences, not other seeds.
 
 # %%
 count = len(splits["test"])
@@ -268,5 +268,5 @@ labels = [example.label for example in splits["test"].examples]
 print(f"test accuracy {result}; always the same answer {Proportion(max(map(labels.count, set(labels))), count)}")
 
 # %% [markdown]
-# **Q5.1** The line above. It is lower than the dev accuracy more often than not: of several models the one was taken
-# that was luckiest on dev.
+# **Q5.1** The line above. It is usually lower than the dev accuracy: of several models the one with the best, partly
+# lucky, dev accuracy was chosen.

@@ -3,7 +3,7 @@
     python classification.py --experiment "overfit" --small_subset True --device cuda \
         --model "distilbert-base-uncased" --batch_size "64" --lr 1e-4 --num_epochs 20
 
-Options have the course's names; everything behind them is the lab's.
+Options have the course's names; models, training and scores are the lab's.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def make_parser() -> Parser:
         "--model",
         type=listed(str),
         metavar="NAME[,NAME]",
-        help="of the hub, minilm, or a folder (default: those of the document)",
+        help="from the hub, minilm, or a folder (default: those of the document)",
     )
     parser.add_argument("--small_subset", type=truth, metavar="True|False", help="train on 10 instances only")
     parser.add_argument("--type", type=one_of(TYPES), metavar="|".join(TYPES), help="which parameters are tuned")
@@ -53,21 +53,21 @@ def make_parser() -> Parser:
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (auto)")
     parser.add_argument("--seed", type=int, default=0, help="of everything random (0)")
     parser.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="where runs and figures go; one that is begun is gone on with"
+        "--output", type=Path, metavar="FOLDER", help="folder for runs and figures; an interrupted one is resumed"
     )
     return parser
 
 
 def truth(text: str) -> bool:
-    """The course's parser takes words."""
+    """The course's parser takes the words True and False."""
     if text.lower() not in ("true", "false"):
-        raise argparse.ArgumentTypeError(f"must be True or False, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected True or False, got {text!r}")
     return text.lower() == "true"
 
 
 def batch_size(text: str) -> int | str:
     if text != "auto" and not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1, or auto, not {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, or auto, got {text!r}")
     return text if text == "auto" else int(text)
 
 
@@ -76,9 +76,9 @@ def listed(kind: type) -> Callable[[str], list[Any]]:
         try:
             values = [kind(part.strip()) for part in text.split(",") if part.strip()]
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a list of numbers such as 1 or 5,7,9") from None
+            raise argparse.ArgumentTypeError(f"expected a list of numbers such as 1 or 5,7,9, got {text!r}") from None
         if not values or (kind is not str and min(values) <= 0):
-            raise argparse.ArgumentTypeError(f"{text!r}: at least one value, above 0")
+            raise argparse.ArgumentTypeError(f"expected at least one value above 0, got {text!r}")
         return list(dict.fromkeys(values))
 
     return parse

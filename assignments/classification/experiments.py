@@ -1,4 +1,4 @@
-"""The experiments of the documents by name: which classifiers are trained, and what is shown of them."""
+"""The experiments of the documents by name: which classifiers are trained, and which results are shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
-from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.classify.texts import read_texts
 from attnlab.report import figures
@@ -25,7 +25,7 @@ from pictures import heat_map, paired_bars
 FEW = 10
 PREFIX = 128
 TYPES = {"full": "full", "head": "head", "prefix": "prompt"}
-"""The document's names. Its prefix is embeddings put before the text, 128·d of them: the lab's prompt."""
+"""The document's names. Its prefix is 128 embeddings before the text, 128·d parameters: the lab's prompt."""
 RATES, EPOCHS = [1e-4, 5e-4, 1e-3], [5, 7, 9]
 ENCODERS = [
     "distilbert-base-uncased",
@@ -40,7 +40,7 @@ T5 = ["t5-small", "t5-base", "t5-large"]
 
 @dataclass(frozen=True)
 class Asked:
-    """What was typed; None: the document's own value for the experiment."""
+    """The options as given; None: the document's value for the experiment."""
 
     experiment: str
     task: str | None = None
@@ -67,17 +67,17 @@ class Experiment:
 
 
 class Setting:
-    """An experiment with every value filled in: makes configurations, remembers where things go."""
+    """An experiment with every value filled in; builds the configurations of its runs."""
 
     def __init__(self, asked: Asked, folder: Path) -> None:
-        own = EXPERIMENTS[asked.experiment]
+        default = EXPERIMENTS[asked.experiment]
         self.name, self.type, self.seed, self.device = asked.experiment, asked.type, asked.seed, asked.device
         self.folder = folder
-        self.task = asked.task or own.task
-        self.models = asked.model or list(own.models)
+        self.task = asked.task or default.task
+        self.models = asked.model or list(default.models)
         self.small_subset, self.few = asked.small_subset, bool(asked.small_subset)
-        self.batch = asked.batch_size or own.batch
-        self.rates, self.epochs = asked.lr or list(own.rates), asked.num_epochs or list(own.epochs)
+        self.batch = asked.batch_size or default.batch
+        self.rates, self.epochs = asked.lr or list(default.rates), asked.num_epochs or list(default.epochs)
         self.data = read_texts(self.config().data)
         self.majority = max(self.data.counts("dev")) / len(self.data.splits["dev"])
 
@@ -99,7 +99,7 @@ class Setting:
         return config
 
     def only(self, *names: str) -> None:
-        """These settings take one value here."""
+        """Refuse several values for these settings."""
         for name, values in (("model", self.models), ("lr", self.rates), ("num_epochs", self.epochs)):
             if name in names and len(values) > 1:
                 raise UserError(
@@ -113,8 +113,8 @@ class Setting:
 
 
 def run_experiment(asked: Asked) -> Path:
-    """Everything of one experiment into one folder."""
-    resolve_device(asked.device)  # wrong: said before anything is read or trained
+    """Run one experiment; all its output is in one folder."""
+    resolve_device(asked.device)  # an error before anything is read or trained
     folder = asked.output or fresh_path(Path("runs"), f"classification-{asked.experiment}")
     setting = Setting(asked, folder)
     console.result(chance(setting.data))
@@ -125,8 +125,8 @@ def run_experiment(asked: Asked) -> Path:
     return folder
 
 
-def chance(data: Labelled) -> str:
-    """What one scores who knows nothing."""
+def chance(data: LabelledSet) -> str:
+    """The scores of guessing and of the most common class."""
     parts = [f"random chance on {data.name}: {1 / len(data.classes):.1%}"]
     for split in [name for name in ("dev", "test") if name in data.splits]:
         counts = data.counts(split)
@@ -135,7 +135,7 @@ def chance(data: Labelled) -> str:
 
 
 def say(outcome: Outcome, splits: tuple[str, ...] = ("dev", "test")) -> None:
-    """In the words of the document."""
+    """Print the scores in the format of the document."""
     for split in splits:
         if f"{split}_accuracy" in outcome.results:
             console.out.print(
@@ -144,10 +144,10 @@ def say(outcome: Outcome, splits: tuple[str, ...] = ("dev", "test")) -> None:
 
 
 def overfit(setting: Setting) -> dict[str, Any]:
-    """A few instances learned by heart: does the set-up learn at all?"""
+    """Memorize a few instances: does the set-up learn at all?"""
     setting.only("model", "lr", "num_epochs")
     if setting.small_subset is False:
-        raise UserError(f"--small_subset False: overfit learns {FEW} instances; all of them is full_training.")
+        raise UserError(f"--small_subset False: overfit trains on {FEW} instances; for all of them use full_training.")
     outcome = train(setting.config(data={"examples": None}, watch={"overfit": FEW}), setting.folder / "run", "overfit")
     setting.draw(
         figures.curves(
@@ -199,7 +199,7 @@ def parameter_tuning(setting: Setting) -> dict[str, Any]:
 
 
 def cross_model(setting: Setting) -> dict[str, Any]:
-    """The same search for every model; one that cannot be had or does not fit is a bar of height 0."""
+    """The same search for every model; one that is not available or does not fit is a bar of height 0."""
     found: dict[str, Outcome] = {}
     for name in setting.models:
         cells = grid(setting, name)
@@ -219,24 +219,24 @@ def cross_model(setting: Setting) -> dict[str, Any]:
 
 
 def grid(setting: Setting, model: str) -> dict[tuple[float, int], Outcome]:
-    """A run for each learning rate and number of epochs; where the model itself cannot be had, the first says so."""
+    """A run per learning rate and number of epochs; if the model is not available, only the first, with the reason."""
     cells: dict[tuple[float, int], Outcome] = {}
     shown = Path(model).name
-    own = {"name": model} | ({"head": "words"} if setting.name == "t5" and not setting.type else {})
+    settings = {"name": model} | ({"head": "words"} if setting.name == "t5" and not setting.type else {})
     for rate in setting.rates:
         for count in setting.epochs:
             config = setting.config(
-                model=own, data={"score_test": False}, optimizer={"lr": rate}, training={"epochs": count}
+                model=settings, data={"score_test": False}, optimizer={"lr": rate}, training={"epochs": count}
             )
             path = setting.folder / shown / f"lr-{rate:g}-epochs-{count}"
             cells[rate, count] = attempt(config, path, f"{shown}, lr {rate:g}, {count} epochs")
             if not path.exists():
-                return cells  # nothing was begun: another rate will not help
+                return cells  # nothing was started: another rate will not help
     return cells
 
 
 def choose(cells: dict[tuple[float, int], Outcome]) -> tuple[float, int] | None:
-    """The best on dev, of equals the first."""
+    """The best on dev; the first of equals."""
     done = {key: each for key, each in cells.items() if not each.reason}
     return max(done, key=lambda key: done[key].score("dev")) if done else None
 
@@ -268,7 +268,7 @@ def peft(setting: Setting) -> dict[str, Any]:
 
 
 def parameters(type: str, count: int, classes: int) -> str:
-    """How many are tuned, and as a formula in the width d where it is one: a head has classes·(d + 1)."""
+    """The number of tuned parameters, also as a formula in the width d if it is one: a head has classes·(d + 1)."""
     rows = {"head": classes, "prefix": classes + PREFIX}.get(type)
     text = f"{count:,} tuned parameters"
     if rows and (count - classes) % rows == 0:
@@ -295,7 +295,7 @@ def optimizers(setting: Setting) -> dict[str, Any]:
 
 
 EXPERIMENTS = {
-    "overfit": Experiment("10 instances learned by heart", overfit, batch=64),
+    "overfit": Experiment("10 instances memorized", overfit, batch=64),
     "full_training": Experiment("all the data, train and dev by epoch", full_training, batch="auto", epochs=(30,)),
     "parameter_tuning": Experiment(
         "the best of learning rates by epochs", parameter_tuning, rates=tuple(RATES), epochs=tuple(EPOCHS)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # The overfitting experiment as a job: `sbatch launchpad.sh` from this folder, then `squeue --me`.
 #
-# What to run can be changed without touching this file:  MODEL=roberta-base EPOCHS=30 sbatch launchpad.sh
-# and so can what to ask for:                             sbatch --partition=a100 --gres=gpu:1 launchpad.sh
+# What to run can be changed without editing this file:  MODEL=roberta-base EPOCHS=30 sbatch launchpad.sh
+# and so can the resources:                               sbatch --partition=a100 --gres=gpu:1 launchpad.sh
 #SBATCH --job-name=classification
 #SBATCH --output=slurm-%j.out
 #SBATCH --time=1:00:00
@@ -17,7 +17,7 @@
 set -euo pipefail
 cd "${SLURM_SUBMIT_DIR:-$(dirname "$0")}"
 if [ ! -f classification.py ]; then
-  echo "error: there is no classification.py in $PWD: submit this from its own folder." >&2
+  echo "error: there is no classification.py in $PWD: submit this from the folder of that file." >&2
   exit 2
 fi
 

@@ -1,4 +1,4 @@
-"""One classifier trained, gone on with or found finished; what came of it, or why nothing did."""
+"""One classifier: trained, resumed or already finished; its results, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnlab.runs import is_run, read_config, read_record, series
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished run, or `reason`: why there is none. What could not be trained scores 0, as the document asks."""
+    """A finished run, or `reason`: why there is none. A model that cannot be trained scores 0, as in the document."""
 
     path: Path
     results: dict[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Outcome:
 
 
 def train(config: ClassifyConfig, path: Path, label: str) -> Outcome:
-    """Train into `path`; what was begun there with the same settings goes on, what is finished is taken as it is."""
+    """Train into `path`; an interrupted run with the same settings is resumed, a finished one is kept."""
     _must_be_same(config, path)
     run_subrun("classify", config, path, label)
     record = read_record(path)
@@ -44,7 +44,7 @@ def train(config: ClassifyConfig, path: Path, label: str) -> Outcome:
 
 
 def attempt(config: ClassifyConfig, path: Path, label: str) -> Outcome:
-    """The same; a model that cannot be had or does not fit is an outcome too."""
+    """The same; a model that is not available or does not fit is an outcome too."""
     try:
         return train(config, path, label)
     except (UserError, RunFailed, MemoryError) as failure:
@@ -62,7 +62,7 @@ def _must_be_same(config: ClassifyConfig, path: Path) -> None:
         return
     asked, saved = config.model_dump(mode="json"), read_config(path)
     if asked["batch"]["size"] == "auto":
-        saved["batch"]["size"] = "auto"  # what it was found to be
+        saved["batch"]["size"] = "auto"  # the run has the size that was found
     for section, values in asked.items():
         if section == "machine":
             continue

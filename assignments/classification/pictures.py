@@ -1,4 +1,4 @@
-"""The figures of the documents that the lab has none of: bars in pairs, and a grid of accuracies."""
+"""The figures of the documents that the lab lacks: paired bars, and a grid of accuracies."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from attnlab.report.figures import COLOURS, STYLE, plt
 
 
 def paired_bars(values: Mapping[str, tuple[float, float]], absent: Sequence[str], level: float, title: str) -> Any:
-    """Dev and test accuracy by name; `absent` have none, and are bars of height 0 that say so."""
+    """Dev and test accuracy by name; `absent` have none and are bars of height 0 with a note."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(max(6.4, 1.5 * len(values)), 3.8))
         for place, name in enumerate(values):

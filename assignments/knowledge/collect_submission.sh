@@ -15,7 +15,7 @@ for file in src/run.py $files; do
   [ -s "$file" ] || missing="$missing${missing:+, }$file"
 done
 if [ -n "$missing" ]; then
-  echo "error: nothing was collected, for these files are missing or empty: $missing." >&2
+  echo "error: nothing was collected: these files are missing or empty: $missing." >&2
   exit 2
 fi
 python3 - "assignment_$name.zip" src/*.py $files <<'PYTHON'

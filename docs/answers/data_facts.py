@@ -14,10 +14,10 @@ FACTS: dict[str, Callable[[], object]] = {}
 
 
 def folder(name: str) -> Path:
-    """The folder of one data set; FileNotFoundError, by name, when it is not there."""
+    """The folder of one data set; FileNotFoundError with its name if it does not exist."""
     root = os.environ.get("ATTNLAB_DATA")
     if not root or not (Path(root) / name).is_dir():
-        raise FileNotFoundError(f"{name} (set ATTNLAB_DATA to the folder that holds it)")
+        raise FileNotFoundError(f"{name} (set ATTNLAB_DATA to the folder that contains it)")
     return Path(root) / name
 
 
@@ -26,7 +26,7 @@ def fact(name: str, compute: Callable[[], object]) -> None:
 
 
 def majority(labels: Iterable[object]) -> float:
-    """The accuracy of always giving the commonest label."""
+    """The accuracy of always giving the most common label."""
     counts = Counter(labels)
     return counts.most_common(1)[0][1] / counts.total()
 

@@ -1,14 +1,14 @@
 """Every number on these pages, computed by the lab. `python docs/answers/facts.py` prints them all.
 
-A page ties a number to a fact with a comment that readers of the page do not see:
+A page links a number to a fact with a comment that is not rendered:
 
     0.0201<!-- = all.mean_key -->     the number shown is the fact, rounded to the digits shown
     1e-12<!-- > two.ours -->          the number shown is larger than the fact
     1.0<!-- < ids.shift -->           the number shown is smaller than the fact
-    228.15<!-- quoted -->             the number is the document's own, not ours
+    228.15<!-- quoted -->             the number is from the document
     5,000<!-- given -->               the number is a setting, chosen for the computation
 
-A fact is a number, or a list of numbers that the page shows in `[1, 2, 3]`. Facts about real data live in
+A fact is a number, or a list of numbers that the page shows in `[1, 2, 3]`. Facts about real data are in
 `data_facts.py`.
 """
 
@@ -32,7 +32,7 @@ SELECTION, ARGMAX = explore.example("selection"), explore.example("argmax")
 UNEQUAL = explore.example("unequal")
 K, V = SELECTION.keys, SELECTION.values
 TWO = V[:2].mean(axis=0)  # the mean of the first two values
-MEAN_KEY = K[:2].mean(axis=0)  # the query direction the report of section 1.3 settles on
+MEAN_KEY = K[:2].mean(axis=0)  # the query direction of the report in section 1.3
 
 
 def fact(name: str, compute: Fact) -> None:
@@ -48,13 +48,13 @@ def with_third_key(key: Array) -> Array:
 
 
 # Selecting and averaging with the four keys in three dimensions.
-own = explore.copy(K, 0)
+copying = explore.copy(K, 0)
 fact("select.ours", lambda: explore.select(K, V, 0).error)
 fact("select.length", lambda: explore.select(K, V, 0).lengths[0])
 fact("select.million", lambda: error(1e6 * K[0], V[0]))
-fact("select.margin", lambda: own.best_margin)
-fact("select.own_margin", lambda: own.own_margin)
-fact("select.needed_99", lambda: own.needed[0.99])
+fact("select.margin", lambda: copying.best_margin)
+fact("select.own_margin", lambda: copying.own_margin)
+fact("select.needed_99", lambda: copying.needed[0.99])
 fact("select.norm_3", lambda: explore.select(K, V, 0, norm=3.0).error)
 fact("identity.ours", lambda: explore.identity(K, V).error)
 fact("identity.million", lambda: max(error(1e6 * K[i], V[i]) for i in range(4)))
@@ -77,9 +77,12 @@ best_scale = minimize_scalar(lambda scale: error(scale * MEAN_KEY, TWO), bounds=
 fact("two.best_scale", lambda: best_scale.x)
 fact("two.best_scale_error", lambda: best_scale.fun)
 fact("reach.sets", lambda: len(explore.reach(K).sets))
-fact("reach.reachable", lambda: sum(found.reachable for found in explore.reach(K).sets))
+fact("reach.reachable", lambda: sum(subset.reachable for subset in explore.reach(K).sets))
 fact("reach.square_sets", lambda: len(explore.reach(explore.example("square").keys).sets))
-fact("reach.square_reachable", lambda: sum(f.reachable for f in explore.reach(explore.example("square").keys).sets))
+fact(
+    "reach.square_reachable",
+    lambda: sum(subset.reachable for subset in explore.reach(explore.example("square").keys).sets),
+)
 
 # Replacing the third key.
 QUERY = explore.average_some(K, V, (0, 1)).queries[0]
@@ -89,7 +92,7 @@ fact("three.query_as_key", lambda: error(10 * MEAN_KEY, V[:3].mean(axis=0), with
 fact("three.best_for_their_query", lambda: explore.replace_key(K, V, 10 * MEAN_KEY, 2, (0, 1, 2)).error)
 
 
-def unit_key(query: Array) -> explore.Answer:
+def unit_key(query: Array) -> explore.QueryExploration:
     return explore.replace_key(K, V, query, 2, (2,), unit=True)
 
 
@@ -135,7 +138,7 @@ extraction = [
     for d, m, p in ((2, 1, 1), (8, 3, 2), (40, 15, 25), (120, 7, 90))
     for mean in (False, True)
 ]
-fact("extract.error", lambda: max(found.error for found in extraction))
+fact("extract.error", lambda: max(answer.error for answer in extraction))
 
 # Keys that vary in length.
 noisy = explore.noise()
@@ -151,12 +154,12 @@ small = explore.noise(stretch=0.0)
 fact("noise.small", lambda: max(np.abs(small.one[:, :2] - 0.5).max(), np.abs(small.two[:, :2] - 0.5).max()))
 
 # Self-attention without and with K, Q, V.
-made = explore.construct((1.0, 3.0, 5.0))
-fact("construct.c2_beta_1", lambda: made.c2_to_ub[0])
-fact("construct.c2_beta_3", lambda: made.c2_to_ub[1])
-fact("construct.c1_beta_3", lambda: made.c1_to_ub_uc[1])
-fact("construct.c1_beta_5", lambda: made.c1_to_ub_uc[2])
-fact("construct.plain_beta_5", lambda: made.plain_to_ua[2])
+construction = explore.construct((1.0, 3.0, 5.0))
+fact("construct.c2_beta_1", lambda: construction.c2_to_ub[0])
+fact("construct.c2_beta_3", lambda: construction.c2_to_ub[1])
+fact("construct.c1_beta_3", lambda: construction.c1_to_ub_uc[1])
+fact("construct.c1_beta_5", lambda: construction.c1_to_ub_uc[2])
+fact("construct.plain_beta_5", lambda: construction.plain_to_ua[2])
 
 # Masking after the softmax.
 fact("mask.future_wins", lambda: softmax(np.array([-20.0, -12.0, 20.0, 25.0]))[2:])
@@ -165,7 +168,7 @@ fact("mask.past_causal", lambda: softmax(np.array([-20.0, -12.0])))
 fact("mask.first_example", lambda: softmax(np.array([2.2, 1.2])))
 fact("mask.leak_before", lambda: softmax(np.array([0.0, 0.0]))[0])
 fact("mask.leak_after", lambda: softmax(np.array([0.0, 5.0]))[0])
-# Row sums of a naively masked attention matrix with the scores 0 1; 2 0: the first row gives away the future.
+# Row sums of a naively masked attention matrix with the scores 0 1; 2 0: the first row leaks the future.
 fact("mask.row_sums", lambda: np.tril(softmax(np.array([[0.0, 1.0], [2.0, 0.0]]))).sum(axis=1))
 fact("mask.loss_normal", lambda: log(949.59))
 fact("mask.loss_naive", lambda: log(894.52))
@@ -177,7 +180,7 @@ fact("mask.grid", lambda: 0.01 / (exp(5.44) - exp(5.43)))
 # Two runs whose perplexities have a standard deviation of 1% agree to the second decimal this often.
 fact("mask.coincidence", lambda: 0.01 / (sqrt(2 * np.pi) * sqrt(2) * 0.01 * 228.15))
 
-# Accuracies as counts: what was right out of how many.
+# Accuracies as counts of correct answers.
 BOOLQ_DEV, BOOLQ_TEST = 3270, 9427 - 8000
 fact("boolq.test_size", lambda: BOOLQ_TEST)
 fact("boolq.dev_right", lambda: 0.6217125382262997 * BOOLQ_DEV)
@@ -200,8 +203,8 @@ fact("boolq.bert_interval", lambda: _interval(2319, BOOLQ_DEV))
 
 def _interval(right: int, count: int) -> list[float]:
     """Wilson's 95% interval for an accuracy."""
-    found = binomtest(right, count).proportion_ci(method="wilson")
-    return [float(found.low), float(found.high)]
+    interval = binomtest(right, count).proportion_ci(method="wilson")
+    return [float(interval.low), float(interval.high)]
 
 
 fact("ten.interval_9", lambda: _interval(9, 10))
@@ -213,7 +216,7 @@ fact("sst2.test_right", lambda: 0.9330038440417353 * 1821)
 fact("sst2.interval", lambda: _interval(1699, 1821))
 fact("sst2.half_width_93", lambda: 1.96 * sqrt(0.93 * 0.07 / 872))
 
-# Parameters that learn, for a model of width 768 (6 layers: DistilBERT).
+# Trained parameters, for a model of width 768 (6 layers: DistilBERT).
 WIDTH, LAYERS, PREFIX = 768, 6, 128
 fact("tuned.head", lambda: 2 * WIDTH + 2)
 fact("tuned.distilbert_head", lambda: WIDTH**2 + WIDTH + 2 * WIDTH + 2)
@@ -228,7 +231,7 @@ fact("ids.sep", lambda: BYTES[102])
 
 @cache
 def mixed_checkpoints() -> dict[str, float]:
-    """Run a small GPT-2 on what a BERT tokenizer hands over, with and without the segment ids."""
+    """Run a small GPT-2 on the output of a BERT tokenizer, with and without the segment ids."""
     import torch
     from transformers import GPT2Config, GPT2Model
 

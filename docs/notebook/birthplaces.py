@@ -18,7 +18,7 @@ from attnlab.stats.intervals import Mean, Proportion
 HERE = Path(__file__).parent
 DATA = HERE / "data" / "birthplaces.json"
 QUESTIONS = 500  # in birth_dev.tsv
-LONDON = 25  # of them are answered right by "London"
+LONDON = 25  # correct if the answer is always "London"
 ABLATIONS = {
     "ab-base": "as it is",
     "ab-span": "a span anywhere instead of names, places and numbers",
@@ -68,14 +68,14 @@ def gather(runs: Path) -> dict[str, Any]:
 
 
 def load() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
-    return found
+    results: dict[str, Any] = json.loads(DATA.read_text(encoding="utf-8"))
+    return results
 
 
 def share(accuracy: float) -> str:
-    found = Proportion(round(accuracy * QUESTIONS), QUESTIONS)
-    low, high = found.interval
-    return f"{found.share:.1%} ({low:.1%} to {high:.1%})"
+    proportion = Proportion(round(accuracy * QUESTIONS), QUESTIONS)
+    low, high = proportion.interval
+    return f"{proportion.share:.1%} ({low:.1%} to {high:.1%})"
 
 
 def _row(label: str, positions: int, run: dict[str, Any]) -> str:
@@ -138,7 +138,7 @@ def draw(data: dict[str, Any]) -> None:
             )
             side.axhline(LONDON / QUESTIONS, linestyle=":", color="#4a5568", label='always "London"')
             side.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axes[0].set(xlabel="million positions of pretraining", ylabel="dev questions right")
+        axes[0].set(xlabel="million positions of pretraining", ylabel="accuracy on dev questions")
         axes[1].set(xlabel="minutes of pretraining, one thread of a busy machine")
         axes[0].legend(loc="upper left")
 

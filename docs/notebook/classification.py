@@ -15,12 +15,12 @@ HERE = Path(__file__).parent
 
 
 def main() -> None:
-    found = json.loads((HERE / "data" / "sst2.json").read_text(encoding="utf-8"))
-    beside = found["beside_trainer"]
+    measured = json.loads((HERE / "data" / "sst2.json").read_text(encoding="utf-8"))
+    beside = measured["beside_trainer"]
     rows = {
         "transformers' Trainer\n2 epochs, 14 min": [row["trainer"] for row in beside],
         "attnlab, plain\n2 epochs, 7 min": [row["lab"] for row in beside],
-        "attnlab, recipes/sst2.yaml\n3 epochs, 22 min": [max(row["dev"]) for row in found["recipe"]],
+        "attnlab, recipe sst2\n3 epochs, 22 min": [max(row["dev"]) for row in measured["recipe"]],
     }
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 2.4))
@@ -31,7 +31,7 @@ def main() -> None:
         axes.set_yticks(range(len(rows)), list(rows))
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        axes.set(xlabel="accuracy on SST-2's dev set, CPU minutes a seed", title="MiniLM-L6, three seeds each")
+        axes.set(xlabel="accuracy on SST-2's dev set, CPU minutes per seed", title="MiniLM-L6, three seeds each")
         axes.grid(axis="y", visible=False)
         figure.savefig(HERE / "figures" / "sst2.png", dpi=110)
 

@@ -1,7 +1,7 @@
-"""The tables of the notebook, made from the results beside it. `python docs/notebook/tables.py` prints them all.
+"""The tables of the notebook, computed from the stored results. `python docs/notebook/tables.py` prints them all.
 
-`data/NAME.json` is the `results.json` of a comparison, without its curves. A test sees to it that the pages show
-what is in there.
+`data/NAME.json` is the `results.json` of a comparison, without its curves. A test checks that the pages show
+these tables.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def mean(row: dict[str, Any], measure: str) -> Mean:
 
 
 def reference(name: str) -> dict[str, Any]:
-    """The variant that differences are to."""
+    """The variant that others are compared with."""
     label = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["reference"]
     return next(row for row in variants(name) if row["label"] == label)
 
@@ -42,7 +42,7 @@ def against(row: dict[str, Any], base: dict[str, Any], measure: str) -> str:
 
 
 def quality(name: str) -> Iterator[str]:
-    """One line a variant: losses, perplexity, difference to the first that can be compared."""
+    """One line per variant: losses, perplexity, difference to the reference."""
     base = reference(name)
     yield f"| variant | training loss | validation loss | perplexity | loss against {base['label']} |"
     yield "| --- | --- | --- | --- | --- |"
@@ -60,7 +60,7 @@ def quality(name: str) -> Iterator[str]:
 
 
 def futures(name: str) -> Iterator[str]:
-    """The same validation blocks asked for in two ways."""
+    """The same validation blocks, measured in one pass and prefix by prefix."""
     base = reference(name)
     yield f"| variant | perplexity in one pass | prefix by prefix | honest loss against {base['label']} |"
     yield "| --- | --- | --- | --- |"
@@ -71,7 +71,7 @@ def futures(name: str) -> Iterator[str]:
 
 
 def cost(name: str) -> Iterator[str]:
-    yield "| variant | parameters | tokens a second | memory of a step | seconds a run |"
+    yield "| variant | parameters | tokens per second | memory of one step | seconds per run |"
     yield "| --- | --- | --- | --- | --- |"
     for row in variants(name):
         memory = f"{mean(row, 'step_memory_mib').mean:.1f} MiB"
@@ -91,11 +91,11 @@ def lengths(*names: str) -> Iterator[str]:
         yield f"| {label} | {' | '.join(shown)} |"
 
 
-def _at(found: dict[str, Any]) -> str:
-    if "reason" in found:
-        return f"cannot: {found['reason']}"
-    low, high = found["interval"]
-    return f"{found['mean']:.3f} ± {(high - low) / 2:.3f}"
+def _at(loss: dict[str, Any]) -> str:
+    if "reason" in loss:
+        return f"cannot: {loss['reason']}"
+    low, high = loss["interval"]
+    return f"{loss['mean']:.3f} ± {(high - low) / 2:.3f}"
 
 
 def accuracies(name: str, setting: str, title: str) -> Iterator[str]:
@@ -114,8 +114,8 @@ def accuracies(name: str, setting: str, title: str) -> Iterator[str]:
 
 
 def classifiers(name: str) -> Iterator[str]:
-    """Accuracy on dev and test, what learns, and what a run costs."""
-    yield "| variant | learning parameters | learning rate | dev accuracy | test accuracy | test macro-F1 | seconds |"
+    """Accuracy on dev and test, trained parameters, and the cost of a run."""
+    yield "| variant | trained parameters | learning rate | dev accuracy | test accuracy | test macro-F1 | seconds |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for row in variants(name):
         collapsed = len(row["collapsed_seeds"])
@@ -128,9 +128,9 @@ def classifiers(name: str) -> Iterator[str]:
 
 
 def beside_trainer() -> Iterator[str]:
-    """SST-2 in the lab and in transformers' Trainer, seed by seed."""
+    """SST-2 in the lab and in transformers' Trainer, per seed."""
     rows = _sst2()["beside_trainer"]
-    yield "| seed | dev, lab | dev, Trainer | difference | examples a second, lab | Trainer | ratio |"
+    yield "| seed | dev, lab | dev, Trainer | difference | examples per second, lab | Trainer | ratio |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for row in rows:
         accuracies = f"{row['lab']:.2%} | {row['trainer']:.2%} | {row['lab'] - row['trainer']:+.2%}"
@@ -149,7 +149,7 @@ def tries() -> Iterator[str]:
 
 
 def sst2_recipe() -> Iterator[str]:
-    """The recipe, seed by seed: the weights that are best on dev are kept."""
+    """The recipe, per seed: the best weights on dev are kept."""
     yield "| seed | after each epoch | kept | minutes |"
     yield "| --- | --- | --- | --- |"
     rows = _sst2()["recipe"]
@@ -161,35 +161,35 @@ def sst2_recipe() -> Iterator[str]:
 
 
 def _sst2() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / "sst2.json").read_text(encoding="utf-8"))
-    return found
+    results: dict[str, Any] = json.loads((DATA / "sst2.json").read_text(encoding="utf-8"))
+    return results
 
 
 def by_labels(name: str) -> dict[int, dict[str, dict[str, Any]]]:
-    """The rows of a comparison by the number of labels, then by the way of training, both in the recipe's order."""
+    """The rows of a comparison by the number of labels, then by arm, both in the recipe's order."""
     rows = {row["label"]: row for row in variants(name)}
-    told = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["config"]["compare"]
+    plan = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))["config"]["compare"]
     return {
-        labels: {arm: rows[f"{arm} + examples={labels}"] for arm in told["arms"]}
-        for labels in told["vary"]["data.examples"]
+        labels: {arm: rows[f"{arm} + examples={labels}"] for arm in plan["arms"]}
+        for labels in plan["vary"]["data.examples"]
     }
 
 
 def few_labels(name: str, measure: str) -> Iterator[str]:
-    """Each way of training by the number of labels, and what it gains over the classifier alone, seed by seed."""
-    found = by_labels(name)
-    alone, *others = arms = list(found[min(found)])
+    """Each arm by the number of labels, and its gain over the classifier alone, paired by seed."""
+    rows_by_labels = by_labels(name)
+    alone, *others = arms = list(rows_by_labels[min(rows_by_labels)])
     yield f"| labels | seeds | {' | '.join(arms)} | {' | '.join(f'{arm} − {alone}' for arm in others)} |"
     yield "| --- |" + " --- |" * (1 + len(arms) + len(others))
     scores = {
         arm: {
             (labels, seed): score
-            for labels, rows in found.items()
+            for labels, rows in rows_by_labels.items()
             for seed, score in rows[arm][measure]["by_seed"].items()
         }
         for arm in arms
     }
-    for labels in [*found, None]:
+    for labels in [*rows_by_labels, None]:
         of = {arm: {key: score for key, score in scores[arm].items() if labels in (key[0], None)} for arm in arms}
         means = [plus_minus(Mean(tuple(of[arm].values())), ".1%") if labels else "" for arm in arms]
         gains = [signed(paired_difference(of[arm], of[alone]), ".1%") for arm in others]
@@ -197,7 +197,7 @@ def few_labels(name: str, measure: str) -> Iterator[str]:
 
 
 def few_labels_cost(*names: str) -> Iterator[str]:
-    """How long one seed takes: the median, since some shared their core with other work."""
+    """Minutes per seed: the median, because some shared their core with other work."""
     arms = list(next(iter(by_labels(names[0]).values())))
     yield f"| model | labels | {' | '.join(f'{arm}, minutes' for arm in arms)} |"
     yield "| --- | --- |" + " --- |" * len(arms)
@@ -209,7 +209,7 @@ def few_labels_cost(*names: str) -> Iterator[str]:
 
 
 def all_labels() -> Iterator[str]:
-    """Single runs with every label of Yelp: dev after each epoch, and test with the epoch that is best on dev."""
+    """Single runs with every label of Yelp: dev after each epoch, and test with the best epoch on dev."""
     yield "| model | seed | tokens | rate | dev after each epoch | test (95% over reviews) | minutes of training |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     for row in json.loads((DATA / "yelp.json").read_text(encoding="utf-8"))["runs"]:
@@ -245,7 +245,7 @@ TABLES = {
         *(partial(few_labels, name, measure) for name in FEW for measure in ("dev_accuracy", "test_accuracy")),
         lambda: few_labels_cost(*FEW),
     ],
-    "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings a person")],
+    "paraphrases.md": [lambda: accuracies("paraphrases", "world.paraphrases", "wordings per person")],
 }
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def test_the_commands_as_printed(bert: Load, place: Path, capsys: pytest.Capture
 
     bert("classifier_mlm").main([*printed(DAMAGED)[2:], "--no_cuda"])
     model = BertForCLSMLM.from_pretrained("out")
-    assert model.loaded is not None and model.loaded.anew == ()
+    assert model.weight_report is not None and model.weight_report.new == ()
     assert model.config.labels == ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
     data = read_record(Path("out/run"))["data"]
     assert (data["model"], data["unlabelled"], data["mlm_alpha"]) == ("BertForCLSMLM", 90, 0.5)
@@ -228,7 +228,7 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
     "length": ("classifier", f"{SHORT} --max_seq_length 300", {}, "--max_seq_length 300 is more than the model's 128"),
     "label": ("classifier", SHORT, {"yelp_small/valid.csv": b'"1","a"\n"6","b"\n'}, "valid.csv, line 2: the label '6'"),
     "no data": ("classifier", f"{SHORT} --data_dir none", {}, "--data_dir: none is not a folder"),
-    "no train": ("classifier", f"{SHORT} --data_dir models", {}, "models has no file called train"),
+    "no train": ("classifier", f"{SHORT} --data_dir models", {}, "models has no file named train"),
     "no dev": ("classifier", f"{SHORT} --data_dir half", {"half/train.csv": b'"1","a"\n'}, "half has no valid.csv"),
     "vocabulary": (
         "classifier",
@@ -245,11 +245,11 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
     "config": ("classifier", f"{SHORT} --config_name other", {}, "--config_name"),
     "processes": ("classifier", f"{SHORT} --local_rank 0", {}, "one process"),
     "half": ("classifier", f"{SHORT} --fp16", {}, "fp16 on a CPU"),
-    "number": ("classifier", f"{SHORT} --learning_rate fast", {}, "--learning_rate: must be a number, not 'fast'"),
-    "bound": ("classifier", f"{SHORT} --logging_steps 0", {}, "whole number from 1, not '0'"),
+    "number": ("classifier", f"{SHORT} --learning_rate fast", {}, "--learning_rate: expected a number, got 'fast'"),
+    "bound": ("classifier", f"{SHORT} --logging_steps 0", {}, "whole number from 1, got '0'"),
     "line break": ("classifier", f"{SHORT} setminus", {}, "ends in 'setminus'"),
     "untrained": ("classifier", f"{NEEDED.replace('train', 'eval')}", {}, "--do_eval alone needs a trained model"),
-    "itself": ("classifier", f"{SHORT} --output_dir models/TinyBERT_General_4L_312D", {}, "model to begin with"),
+    "itself": ("classifier", f"{SHORT} --output_dir models/TinyBERT_General_4L_312D", {}, "model to start from"),
     "file": ("classifier", f"{SHORT} --output_dir unlabeled_train_50000.txt", {}, "is a file: give a folder"),
     "few": ("classifier", f"{SHORT} --train_examples 61", {}, "--train_examples 61: there are 60"),
 }
@@ -279,7 +279,7 @@ def test_a_model_that_is_not_there_is_not_replaced_by_one_of_its_shape(
 
 
 UNFINISHED = """
-from attnlab.models.bert import BertModel
+from attnlab.models.bert.model import BertModel
 from attnlab.models.bert.files import Pretrained
 from attnlab.models.bert.heads import BertForSequenceClassification
 
@@ -311,7 +311,7 @@ def test_options_without_a_meaning_are_accepted_and_said_once(
     extra = "--do_lower_case --cache_dir here --overwrite_cache --server_ip= --fp16_opt_level O1"
     args = bert("options").parse([*SHORT.split(), *extra.split()], "classifier.py", joint=False)
     said = capsys.readouterr().err
-    assert said.count("means nothing here") == 4 and said.count("--do_lower_case means nothing here") == 1
+    assert said.count("has no effect here") == 4 and said.count("--do_lower_case has no effect here") == 1
     config = bert("training").settings(args, 60)
     assert (config.optimizer.lr, config.optimizer.beta2, config.optimizer.weight_decay) == (1e-2, 0.999, 0.0)
     assert (config.schedule.name, config.training.steps, config.training.evaluate_every) == ("linear", 4, "2 steps")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.model import BertModel
@@ -75,7 +75,7 @@ def test_the_printed_command_is_understood(course: ModuleType) -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device")
 def test_no_silent_cpu(course: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     said = fails(course, capsys, *shlex.split(PRINTED))
-    assert "'cuda' is not on this machine" in said
+    assert "'cuda' does not exist on this machine" in said
     assert "--device auto" in said
 
 

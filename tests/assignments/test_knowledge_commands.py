@@ -114,7 +114,7 @@ def test_a_printed_command_in_a_shell_at_full_size(
     )
     assert done.returncode == 0, done.stderr
     assert "on this CPU" in done.stderr or torch.cuda.is_available() or torch.backends.mps.is_available()
-    assert "recipes/birthplaces-pretrain.yaml" in done.stderr
+    assert "--config birthplaces-pretrain" in done.stderr
     assert read_record(place / "vanilla.model.params.run")["command"] == text
     evaluate = "evaluate vanilla wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o --reading_params_path"
     call(knowledge, *evaluate.split(), "vanilla.model.params", small=False)
@@ -221,9 +221,9 @@ WRONG: dict[str, tuple[str, dict[str, bytes], str]] = {
         "bad.txt, line 2 is not UTF-8",
     ),
     "folder": ("pretrain vanilla wiki.txt --writing_params_path no/p", {}, "no/p cannot be written"),
-    "epochs": ("pretrain vanilla wiki.txt --writing_params_path p --epochs 0", {}, "whole number from 1, not '0'"),
+    "epochs": ("pretrain vanilla wiki.txt --writing_params_path p --epochs 0", {}, "whole number from 1, got '0'"),
     "device": ("pretrain vanilla wiki.txt --writing_params_path p --device cuda:9", {}, "not on this machine"),
-    "seed": ("pretrain vanilla wiki.txt --writing_params_path p --seed -1", {}, "whole number from 0, not '-1'"),
+    "seed": ("pretrain vanilla wiki.txt --writing_params_path p --seed -1", {}, "whole number from 0, got '-1'"),
     "heads": ("pretrain vanilla wiki.txt --writing_params_path p --heads 3", {}, "heads"),
     "no tab": (
         "finetune vanilla wiki.txt --writing_params_path p --finetune_corpus_path bad.tsv",
@@ -253,7 +253,7 @@ WRONG: dict[str, tuple[str, dict[str, bytes], str]] = {
     "another file": (
         "evaluate vanilla wiki.txt --reading_params_path wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o",
         {},
-        "wiki.txt is no parameters file",
+        "wiki.txt is not a parameters file",
     ),
 }
 
@@ -284,11 +284,11 @@ def test_parameters_of_another_model_are_refused_by_the_difference(
     Path("cut.params").write_bytes(Path("model.params").read_bytes()[:-100])
     capsys.readouterr()
     cases = {
-        ("synthesizer", "wiki.txt", "model.params", "16"): "has attention vanilla and this command asks for attention",
-        ("vanilla", "wiki.txt", "model.params", "32"): "has width 16 and this command asks for width 32",
+        ("synthesizer", "wiki.txt", "model.params", "16"): "expected attention synthesizer, got attention vanilla",
+        ("vanilla", "wiki.txt", "model.params", "32"): "expected width 32, got width 16",
         ("vanilla", "other.txt", "model.params", "16"): "another vocabulary than that of other.txt",
-        ("vanilla", "wiki.txt", "pickled.params", "16"): "pickled.params is no parameters file",
-        ("vanilla", "wiki.txt", "cut.params", "16"): "cut.params is no parameters file",
+        ("vanilla", "wiki.txt", "pickled.params", "16"): "pickled.params is not a parameters file",
+        ("vanilla", "wiki.txt", "cut.params", "16"): "cut.params is not a parameters file",
     }
     for (variant, corpus, params, width), sentence in cases.items():
         with pytest.raises(SystemExit) as stop:

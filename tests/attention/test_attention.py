@@ -87,7 +87,7 @@ def test_decoding_equals_the_full_pass_for_rows_of_different_length(positions, q
                 torch.testing.assert_close(y[row], full[row, length + step])
 
 
-def test_unknown_name_is_told_the_nearest():
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UserError, match="did you mean 'vanilla'"):
         build_mixer("vanila", MixerShape(16, 4, 8))
 

@@ -1,13 +1,13 @@
-"""The audit finds nothing where there is nothing, and each fault where there is one."""
+"""The audit passes sound mixers, and finds each fault of an unsound one."""
 
 import pytest
 import torch
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
 from attnlab.attention.audit import run as module
+from attnlab.attention.audit.audited_mixer import AuditedMixer
 from attnlab.attention.audit.cost import Growth, exponent, growth, peak_bytes
 from attnlab.attention.audit.run import audit, check_cost, check_half, sees_future
-from attnlab.attention.audit.subject import Subject
 from attnlab.base.errors import UserError
 
 SMALL = MixerShape(width=8, heads=2, context=20)
@@ -52,7 +52,7 @@ def test_sound_variants_pass(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(VARIANTS) - {"argmax"}))
-def test_all_pass_when_they_read_both_ways(name):
+def test_all_pass_when_bidirectional(name):
     assert failed(name, MixerShape(width=8, heads=2, context=20, causal=False)) == {}
 
 
@@ -75,9 +75,9 @@ def test_argmax_is_caught_without_gradients_for_queries_and_keys():
     assert "(queries and keys)" in found["gradients"]
 
 
-def test_reading_the_future_is_told_from_normalising_by_it(own):
+def test_reading_the_future_is_distinguished_from_normalising_by_it(own):
     found = failed(own("return past.T @ v / T"))
-    assert "reads what later tokens hold" in found["future, by gradient"]
+    assert "reads the content of later tokens" in found["future, by gradient"]
     assert {"future, by perturbation", "cache", "padding"} <= set(found)
 
 
@@ -116,23 +116,23 @@ def test_overflow_is_found(own):
 
 
 def test_another_shape_is_one_sentence(own):
-    with pytest.raises(UserError, match="returned"):
+    with pytest.raises(UserError, match="expected to return"):
         audit(own("return v[..., :3]"), SMALL)
 
 
 def test_too_short_a_sequence_is_one_sentence():
-    with pytest.raises(UserError, match="a context of 5 is too short to audit"):
+    with pytest.raises(UserError, match="a context of 5 is too short for an audit"):
         audit("vanilla", MixerShape(8, 2, 5))
     assert failed("vanilla", MixerShape(8, 2, 12)) == {}
 
 
-def test_a_mixer_that_insists_on_32_bits_is_audited_in_them(own):
+def test_a_mixer_that_needs_32_bits_is_audited_in_them(own):
     assert failed(own("return (past.float() @ v.float())")) == {}
 
 
 def test_half_precision_is_tried_in_a_process_that_may_die(own):
     body = "x.dtype == torch.float16 and os.kill(os.getpid(), signal.SIGILL); return past @ v"
-    findings = check_half(Subject(own(body), SMALL, torch.float32))
+    findings = check_half(AuditedMixer(own(body), SMALL, torch.float32))
     assert findings[0].passed is False
     assert findings[0].evidence == "the process died"
     assert findings[1].passed is None  # never reached
@@ -140,7 +140,7 @@ def test_half_precision_is_tried_in_a_process_that_may_die(own):
 
 @pytest.mark.slow
 def test_half_precision_of_a_sound_variant():
-    assert all(finding.passed is not False for finding in check_half(Subject("aft-full", SMALL, torch.float64)))
+    assert all(finding.passed is not False for finding in check_half(AuditedMixer("aft-full", SMALL, torch.float64)))
 
 
 def test_exponents_are_slopes():
@@ -162,7 +162,7 @@ def test_peak_memory_counts_what_is_alive_at_once():
     assert peak_bytes(work) == 4 * 4000
 
 
-def test_memory_of_the_open_path_grows_faster_than_of_the_fused():
+def test_memory_of_explicit_weights_grows_faster_than_of_the_fused_kernel():
     shape = MixerShape(8, 1, 8)
     lengths = (128, 256, 512)
     powers = {
@@ -177,11 +177,11 @@ def test_a_broken_promise_is_found(own, monkeypatch):
     measured = Growth([100, 200, 400], [1.0, 4.0, 16.0], [1.0, 2.0, 4.0])
     monkeypatch.setattr(module, "growth", lambda build, shape: measured)
     path = own("return past @ v", attributes="time = 1; memory = 1")
-    time, memory = check_cost(Subject(path, SMALL, torch.float64))
+    time, memory = check_cost(AuditedMixer(path, SMALL, torch.float64))
     assert time.passed is False
     assert "T^2.00 measured over T = 100 to 400, T^1 promised" in time.evidence
     assert memory.passed is True
-    free, _ = check_cost(Subject(own("return past @ v", attributes="pass"), SMALL, torch.float64))
+    free, _ = check_cost(AuditedMixer(own("return past @ v", attributes="pass"), SMALL, torch.float64))
     assert free.passed is None
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from attnlab.attention import MixerShape, build_mixer
-from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.weighting import Dropout
 
 
 @pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 0.9])
@@ -15,7 +15,7 @@ def test_it_drops_with_its_probability_and_keeps_the_mean(p):
     assert y.mean() == pytest.approx(1, abs=0.02)
 
 
-def test_all_places_are_dropped_alike_and_independently():
+def test_all_positions_are_dropped_equally_and_independently():
     torch.manual_seed(0)
     dropped = torch.stack([Dropout(0.3)(torch.ones(8)) == 0 for _ in range(4000)]).float()
     assert (dropped.mean(0) - 0.3).abs().max() < 0.03

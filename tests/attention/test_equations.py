@@ -1,4 +1,4 @@
-"""Every variant against its equation, written once more: loops over heads and positions, no cleverness.
+"""Every variant against its equation, written again as plain loops over heads and positions.
 
 A reference takes the mixer (for its numbers only), x (T, C) and `causal`, and returns (T, C).
 """

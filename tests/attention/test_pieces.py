@@ -82,7 +82,7 @@ def test_a_causal_output_does_not_depend_on_later_tokens() -> None:
     assert not torch.allclose(before[:, 4:], after[:, 4:])
 
 
-def test_head_h_holds_consecutive_features_and_merge_undoes_split() -> None:
+def test_head_h_has_consecutive_features_and_merge_undoes_split() -> None:
     x = draw(2, 5, 12)
     heads = pieces.split_heads(x, 3)
     assert heads.shape == (2, 3, 5, 4)
@@ -104,7 +104,7 @@ def test_large_scores_stay_finite() -> None:
 @pytest.mark.parametrize(
     ("shapes", "heads", "sentence"),
     [
-        (((1, 4, 8), (1, 5, 8), (1, 4, 8)), 1, "same (B, T, C)"),
+        (((1, 4, 8), (1, 5, 8), (1, 4, 8)), 1, "same shape (B, T, C)"),
         (((1, 4, 8), (1, 4, 8), (1, 4, 8)), 3, "a divisor of 8"),
     ],
 )

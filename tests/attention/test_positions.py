@@ -22,7 +22,7 @@ def test_rotary_scores_depend_on_the_distance_only():
     assert not torch.allclose(score(3, 0), score(0, 0))
 
 
-def test_rotary_turns_each_pair_by_its_own_angle():
+def test_rotary_rotates_each_pair_by_its_own_angle():
     rotary, x, t, width = Rotary(6), torch.randn(1, 1, 1, 6), 7, 6
     y = rotary.rotate(x, torch.tensor([t]))[0, 0, 0]
     for i in range(3):
@@ -49,7 +49,7 @@ def test_learned_adds_its_row():
     torch.testing.assert_close(y, torch.stack((learned.table[:2], learned.table[4:])))
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_one_sentence():
     with pytest.raises(UserError, match="odd"):
         relative_positions(MixerShape(9, 3, 4, positions="rotary"))
     with pytest.raises(UserError, match="did you mean 'rotary'"):

@@ -29,7 +29,7 @@ def test_a_sequence_can_be_cut_anywhere():
         torch.testing.assert_close(rest, (logs[:, cut:], averages[:, cut:]))
 
 
-def test_a_giant_weight_does_not_wipe_out_what_came_before():
+def test_a_giant_weight_does_not_erase_the_values_before():
     logits, values = torch.zeros(1, 16, 1), torch.randn(1, 16, 2)
     before = prefixes(logits, values)[1]
     logits[:, 10] = 5000.0
@@ -46,7 +46,7 @@ def test_gradients_equal_those_of_the_softmaxes():
     torch.testing.assert_close(fast, loop)
 
 
-def test_nothing_weighs_nothing():
+def test_an_empty_set_has_no_weight():
     logits, values = torch.randn(1, 6, 1), torch.randn(1, 6, 2)
     logits[:, 4:] = NOTHING
     averages = prefixes(logits, values)[1]
@@ -54,7 +54,7 @@ def test_nothing_weighs_nothing():
 
 
 @pytest.mark.parametrize("steps", [1, 3, 5, 9, -2, -5, -9])
-def test_shift_moves_states_and_leaves_nothing(steps):
+def test_shift_moves_states_and_leaves_empty_ones(steps):
     logs, averages = torch.arange(5.0).view(1, 5, 1), torch.arange(5.0, 10.0).view(1, 5, 1)
     moved = shift((logs, averages), steps)
     for t in range(5):

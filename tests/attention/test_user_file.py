@@ -1,4 +1,4 @@
-"""A person's own file as a variant, and what is said when it is wrong."""
+"""A user's file as a variant, and the messages when it is wrong."""
 
 import pytest
 import torch
@@ -57,7 +57,7 @@ def test_a_model_takes_the_path_as_a_name(own):
     assert len(generate(model, [[1], [2, 3]], 3)[1].tokens) == 3
 
 
-def test_helpers_may_stand_beside_a_class_called_mixer(own):
+def test_helpers_are_allowed_beside_a_class_named_mixer(own):
     text = AVERAGE.replace("class Average", "class Helper(torch.nn.Module): pass\n\nclass Mixer")
     assert type(build_mixer(own(text), SHAPE).inner).__name__ == "Mixer"
 
@@ -65,15 +65,15 @@ def test_helpers_may_stand_beside_a_class_called_mixer(own):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = 1", "holds no torch.nn.Module class"),
-        (AVERAGE + AVERAGE.replace("Average", "Other"), r"holds 2 module classes \(Average, Other\)"),
+        ("x = 1", "contains no torch.nn.Module class"),
+        (AVERAGE + AVERAGE.replace("Average", "Other"), r"contains 2 module classes \(Average, Other\)"),
         (AVERAGE.replace("def forward(self, x):", "def forward(self x):"), r"mine.py, line 12: invalid syntax"),
         ("import torch\nimport nowhere", r"mine.py, line 2: cannot be loaded: ModuleNotFoundError"),
         (AVERAGE.replace("shape.width, shape", "shape.breadth, shape"), r"line 10: Average\(shape\) cannot be built"),
         (AVERAGE.replace("x.cumsum(1)", "x.cumsom(1)"), "line 14: forward fails: AttributeError"),
         (
             AVERAGE.replace("counts[:, None])", "counts[:, None])[:, 1:]"),
-            r"Average.forward was given \(B, T, C\) = \(1, 4, 8\) and returned \(1, 3, 8\)",
+            r"Average.forward expected to return \(B, T, C\) = \(1, 4, 8\), the shape of its input, got \(1, 3, 8\)",
         ),
         (AVERAGE.replace("time = 1", "causal = False"), "cannot be causal"),
     ],
@@ -83,18 +83,18 @@ def test_what_is_wrong_is_one_sentence(own, text, sentence):
         build_mixer(own(text), SHAPE)(torch.randn(1, 4, 8))
 
 
-def test_a_causal_only_mixer_is_not_built_both_ways(own):
+def test_a_causal_only_mixer_is_not_built_bidirectional(own):
     path = own(AVERAGE.replace("time = 1", "bidirectional = False"))
     with pytest.raises(UserError, match="causal only"):
         build_mixer(path, MixerShape(8, 2, 12, causal=False))
 
 
-def test_a_missing_file_is_told():
+def test_a_missing_file_is_reported():
     with pytest.raises(UserError, match=r"there is no file nowhere/mine\.py"):
         build_mixer("nowhere/mine.py", SHAPE)
 
 
-def test_the_starting_file_works_and_so_does_its_test(tmp_path):
+def test_the_template_works_and_so_does_its_test(tmp_path):
     mixer, test = write_starter("my-idea", tmp_path)
     assert build_mixer(str(mixer), SHAPE)(torch.randn(2, 5, 8)).shape == (2, 5, 8)
     assert pytest.main(["-q", "-p", "no:cacheprovider", str(test)]) == 0

@@ -1,4 +1,4 @@
-"""All variants: blind to padding, decoded as they are trained, at home in a model."""
+"""All variants: padding changes nothing, decoding equals training, and a model with them learns."""
 
 import pytest
 import torch
@@ -44,7 +44,7 @@ def test_decoding_equals_the_full_pass_for_rows_of_different_length(tiny, name):
 
 
 @torch.no_grad()
-def test_the_naive_mask_decodes_something_else_than_it_is_trained_on(tiny):
+def test_the_naive_mask_decodes_differently_than_it_is_trained(tiny):
     built, x, cache = tiny("naive-mask"), tokens(), Cache()
     decoded = torch.cat([built(x[:, t : t + 1], None, cache) for t in range(T)], 1)
     full = built(x)
@@ -53,7 +53,7 @@ def test_the_naive_mask_decodes_something_else_than_it_is_trained_on(tiny):
 
 
 @torch.no_grad()
-def test_the_fused_and_the_open_path_agree(tiny):
+def test_the_fused_kernel_and_explicit_weights_agree(tiny):
     fused, pieces, x = tiny("vanilla"), tiny("pieces"), tokens()
     pieces.load_state_dict(fused.state_dict())
     torch.testing.assert_close(fused(x), pieces(x), rtol=0, atol=1e-12)
@@ -64,7 +64,7 @@ def test_the_fused_and_the_open_path_agree(tiny):
 @torch.no_grad()
 def test_positions_inside_attention_order_the_tokens_or_are_refused(tiny, name, positions):
     if positions not in VARIANTS[name].positions:
-        with pytest.raises(UserError, match=f"no place for {positions} positions"):
+        with pytest.raises(UserError, match=f"does not support {positions} positions"):
             tiny(name, positions=positions)
         return
     built, x = tiny(name, causal=False, positions=positions), tokens()
@@ -77,7 +77,7 @@ def test_positions_inside_attention_order_the_tokens_or_are_refused(tiny, name, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_model_with_it_learns_by_heart_and_recites(name):
+def test_a_model_with_it_memorizes_and_recites(name):
     torch.manual_seed(0)
     model = GPT(GPTShape(7, layers=2, heads=4, width=16, context=10, dropout=0.0, attention=name))
     text = torch.tensor([[1, 5, 5, 2, 6, 0, 3, 3, 4]])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.model import BertModel

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from attnlab.check.child import examine
-from attnlab.check.results import Job, Remark, Report, Result, Stage, point_to_causes
+from attnlab.check.child_process import run_checks
+from attnlab.check.results import CheckReport, CheckRequest, CheckResult, ExerciseStage, Remark, point_to_causes
 
 HEADER = """
 import math
@@ -87,13 +87,13 @@ def build(**exchanged: str) -> str:
     return HEADER + "\n".join(textwrap.dedent(body) for body in functions.values())
 
 
-def run(text: str, stage: Stage = Stage.HEADS, time_limit: float = 10.0) -> Report:
+def run(text: str, stage: ExerciseStage = ExerciseStage.HEADS, time_limit: float = 10.0) -> CheckReport:
     """The child's work, in this process: for files that do no harm."""
     events: list[dict[str, Any]] = []
-    examine(Job("mine.py", text, stage, time_limit), events.append)
-    results = [Result.from_event(event) for event in events if event["event"] == "result"]
+    run_checks(CheckRequest("mine.py", text, stage, time_limit), events.append)
+    results = [CheckResult.from_event(event) for event in events if event["event"] == "result"]
     remarks = [Remark(event["text"], event["line"]) for event in events if event["event"] == "remark"]
-    return point_to_causes(Report("mine.py", stage, results, remarks))
+    return point_to_causes(CheckReport("mine.py", stage, results, remarks))
 
 
 @pytest.fixture(autouse=True)
@@ -111,7 +111,7 @@ def student() -> Callable[..., str]:
 
 
 @pytest.fixture
-def checked() -> Callable[..., Report]:
+def checked() -> Callable[..., CheckReport]:
     """checked(attn_softmax="def ...") → the report on a right file with that function exchanged."""
     return lambda **exchanged: run(build(**exchanged))
 

@@ -1,4 +1,4 @@
-"""`attnlab check` from outside: exit codes, output, and files that try to take the lab down with them."""
+"""`attnlab check` from outside: exit codes, output, and files that crash their process."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_right_file_exits_with_0_and_a_table(tmp_path: Path, student: Student)
     assert "demo" not in done.stdout
 
 
-def test_a_wrong_file_exits_with_1_and_says_what_to_do(tmp_path: Path, student: Student) -> None:
+def test_a_wrong_file_exits_with_1_and_advice(tmp_path: Path, student: Student) -> None:
     wrong = student(attn_softmax="def attn_softmax(A):\n    return A.softmax(-2)\n")
     (tmp_path / "mine.py").write_text(wrong)
     done = attnlab_check(tmp_path / "mine.py", "--stage", "plain")
@@ -67,7 +67,7 @@ def test_a_wrong_file_exits_with_1_and_says_what_to_do(tmp_path: Path, student: 
     ("name", "text", "sentence"),
     [
         ("mine.py", "x = 1\ndef f(:\n", "error: mine.py:2 is not valid Python"),
-        ("absent.py", None, "error: there is no file"),
+        ("absent.py", None, "absent.py does not exist"),
     ],
 )
 def test_an_unreadable_file_exits_with_2_and_one_sentence(
@@ -78,7 +78,7 @@ def test_an_unreadable_file_exits_with_2_and_one_sentence(
     done = attnlab_check(tmp_path / name)
     assert done.returncode == 2
     assert done.stdout == ""
-    assert done.stderr.startswith(sentence) and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ") and sentence in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_time_limit_of_nothing_is_refused(tmp_path: Path) -> None:
@@ -87,18 +87,18 @@ def test_a_time_limit_of_nothing_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2 and "above zero" in done.stderr
 
 
-def test_an_endless_function_is_cut_off_at_its_line(tmp_path: Path, student: Student) -> None:
+def test_an_endless_function_is_stopped_at_its_line(tmp_path: Path, student: Student) -> None:
     text = student(merge_heads="def merge_heads(y):\n    while True:\n        y = y + 0\n")
     code, found = report(tmp_path, text, "--time-limit", "1")
     merge = next(r for r in found["results"] if r["function"] == "merge_heads")
     assert code == 1
-    assert merge["problem"].startswith("cut off after 1 s")
+    assert merge["problem"].startswith("stopped after 1 s")
     assert text.splitlines()[merge["line"] - 1].strip() in ("while True:", "y = y + 0")
     assert statuses(found)["split_heads"] == "pass"
 
 
 @pytest.mark.slow
-def test_functions_that_kill_the_process_cost_only_themselves(tmp_path: Path, student: Student) -> None:
+def test_functions_that_kill_the_process_fail_only_themselves(tmp_path: Path, student: Student) -> None:
     text = student(
         pairwise_similarities="import ctypes\ndef pairwise_similarities(Q, K):\n    ctypes.string_at(0)\n",
         split_heads="import os\ndef split_heads(Q, n_heads):\n    os._exit(0)\n",
@@ -109,11 +109,11 @@ def test_functions_that_kill_the_process_cost_only_themselves(tmp_path: Path, st
     problems = {r["function"]: r["problem"] for r in found["results"] if r["status"] == "fail"}
     assert code == 1
     assert problems["pairwise_similarities"] == "the process died of SIGSEGV"
-    assert problems["split_heads"] == "the process ended itself with exit code 0"
+    assert problems["split_heads"] == "the process exited with code 0"
     assert {statuses(found)[name] for name in ("attn_scaled", "make_causal_mask", "merge_heads")} == {"pass"}
 
 
-def test_the_top_level_of_a_notebook_does_not_stand_in_the_way(tmp_path: Path, student: Student) -> None:
+def test_the_top_level_of_a_notebook_does_not_prevent_the_checks(tmp_path: Path, student: Student) -> None:
     text = (
         "# In[1]:\n!pip install mingpt\n%matplotlib inline\n"
         "get_ipython().system('ls')\nimport mingpt_of_nowhere\n# In[2]:\n"
@@ -124,7 +124,7 @@ def test_the_top_level_of_a_notebook_does_not_stand_in_the_way(tmp_path: Path, s
     code, found = report(tmp_path, text, "--time-limit", "1", name="A2S2.py")
     assert code == 0, found
     remarks = " ".join(remark["text"] for remark in found["remarks"])
-    for reason in ("No module named 'mingpt_of_nowhere'", "cut off after", "EOFError", "NameError"):
+    for reason in ("No module named 'mingpt_of_nowhere'", "stopped after", "EOFError", "NameError"):
         assert reason in remarks
     assert all(remark["where"].startswith("A2S2.py:") for remark in found["remarks"])
 
@@ -156,7 +156,7 @@ def test_json_is_strict_where_numbers_are_not(tmp_path: Path, student: Student) 
 
 
 @pytest.mark.slow
-def test_a_function_that_outlasts_the_alarm_is_ended_from_outside(
+def test_a_function_that_outlasts_the_alarm_is_killed(
     tmp_path: Path, student: Student, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runner, "GRACE_SECONDS", 3.0)
@@ -170,4 +170,4 @@ def test_a_function_that_outlasts_the_alarm_is_ended_from_outside(
     (tmp_path / "mine.py").write_text(student(merge_heads=deaf, self_attention=""))
     found = runner.check_file(tmp_path / "mine.py", time_limit=1.0)
     merge = next(result for result in found.results if result.function == "merge_heads")
-    assert merge.problem == "did not return, ended after 4 s"
+    assert merge.problem == "did not return, killed after 4 s"

@@ -41,17 +41,23 @@ def test_ask_shows_the_confidence_the_trace_and_can_abstain(asked: Path, attnlab
 
 
 def test_evaluate_prints_accuracy_baseline_and_where_the_report_is(asked: Path, attnlab: Run, tmp_path: Path) -> None:
-    done = attnlab("evaluate", asked, "--out", tmp_path / "out", "--strangers", 10)
+    done = attnlab("evaluate", asked, "--out", tmp_path / "out", "--unseen-names", 10)
     assert done.returncode == 0, done.stderr
-    for part in ("right: ", "most common place (", "AUC", "calibration error", "predictions: ", "report: "):
+    for part in ("accuracy: ", "most common place (", "AUC", "calibration error", "predictions: ", "report: "):
         assert part in done.stdout
     assert (tmp_path / "out" / "report.html").is_file()
 
 
+def test_evaluate_accepts_the_older_name_of_unseen_names(asked: Path, attnlab: Run, tmp_path: Path) -> None:
+    done = attnlab("evaluate", asked, "--out", tmp_path / "out", "--strangers", 0)
+    assert done.returncode == 0, done.stderr
+    assert "unseen names" not in done.stdout
+
+
 def test_mistakes_are_one_sentence_and_exit_2(asked: Path, attnlab: Run, tmp_path: Path) -> None:
     for words, sentence in (
-        (["evaluate", asked, "--abstain-below", 1.5], "--abstain-below is 1.5: give a number from 0 to 1."),
-        (["ask", asked, "?", "--abstain-below", -0.1], "--abstain-below is -0.1"),
+        (["evaluate", asked, "--abstain-below", 1.5], "--abstain-below must be between 0 and 1, got 1.5."),
+        (["ask", asked, "?", "--abstain-below", -0.1], "must be between 0 and 1, got -0.1"),
         (["evaluate", tmp_path / "nowhere"], "no such run folder"),
         (["evaluate", asked, "--questions", "nowhere.tsv"], "nowhere.tsv does not exist"),
         (["ask", asked, "Where was " + "A " * 80 + "born?"], "more than the model's context of 64"),

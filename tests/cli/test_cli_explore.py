@@ -1,4 +1,4 @@
-"""The commands as a person types them: results to standard output, faults in one sentence and exit code 2."""
+"""The commands as a user types them: results to standard output, errors in one sentence and exit code 2."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_prints_numbers_and_a_reason(
+def test_every_command_prints_numbers_and_an_explanation(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, command, *COMMANDS[command]) == 0
@@ -66,7 +66,7 @@ def test_matrices_from_files_and_typed_agree(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["select", "--keys", "1 0; 0 1", "--values", "1; 2; 3"], "K has 2 rows and V has 3"),
         (["select", "--keys", "1 0; 0 nan", "--values", "1; 2"], "nan cannot be used"),
@@ -74,20 +74,20 @@ def test_matrices_from_files_and_typed_agree(
         (["select", "--keys", "1 0"], "belong together"),
         (["select", "--example", "selektion"], "did you mean 'selection'?"),
         (["select", "--index", "4"], "out of range"),
-        (["select", "--norm", "0"], "not a length"),
-        (["argmax", "--keys", "1;2", "--values", "1;2"], "no query"),
+        (["select", "--norm", "0"], "must be a positive length"),
+        (["argmax", "--keys", "1;2", "--values", "1;2"], "the query is missing"),
         (["extract", "--a", "1 0"], "belong together"),
         (["average-some", "--rows", "one"], "not a list of whole numbers"),
-        (["reach", "--keys", "nowhere.csv"], "there is no file"),
+        (["reach", "--keys", "nowhere.csv"], "does not exist"),
     ],
 )
-def test_a_fault_is_one_sentence_and_exit_code_2(
-    words: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_error_is_one_sentence_and_exit_code_2(
+    words: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(monkeypatch, *words) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert said in captured.err
+    assert message in captured.err
     assert "Traceback" not in captured.err
     assert captured.err.count("\n") == 1
 

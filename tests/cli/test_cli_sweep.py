@@ -110,7 +110,7 @@ def test_what_is_wrong_is_one_sentence(
         (["--vary", "lr=1,2", "--set", "batch.size=auto"], "name a number"),
         (["--job", "knowledge", "--vary", "world.people=40,50", "--prune", "median"], "consists of several runs"),
         (["--run", "empty", "--resume"], "is not a run folder"),
-        (["--run", "none", "--worker"], "there is no such run folder"),
+        (["--run", "none", "--worker"], "does not exist"),
         (["--worker"], "--worker needs --run"),
         (["--worker", "--run", "empty", "--seeds", "3"], "and nothing else"),
         (["--resume"], "--resume needs --run"),

@@ -25,9 +25,9 @@ TINY = """
         (["--positions", "rotari"], "did you mean 'rotary'?"),
         (["--steps", "3", "--epochs", "2"], "epochs and steps exclude each other"),
         (["--heads", "3", "--width", "16"], "width 16 cannot be split into 3 heads"),
-        (["--device", "cuda:7"], "'cuda:7' is not on this machine: use --device auto or --device cpu."),
+        (["--device", "cuda:7"], "'cuda:7' does not exist on this machine: use --device auto or --device cpu."),
         (["--corpus", "nowhere.txt"], "nowhere.txt"),
-        (["--config", "nowhere.yaml"], "nowhere.yaml: there is no such recipe."),
+        (["--config", "nowhere.yaml"], "error: nowhere.yaml: there is no such recipe: "),
         (["--resume"], "--resume needs --run"),
     ],
 )

@@ -32,11 +32,11 @@ def test_an_impossible_world_is_one_sentence_and_writes_nothing(tmp_path: Path) 
 
 
 def test_the_help_shows_the_defaults_of_the_world() -> None:
-    """They are written in the help by hand, so that help need not load the world."""
     import typer
 
     from attnlab.cli import app
-    from attnlab.data.world.world import WorldSpec
+    from attnlab.config.world import WorldSection
+    from attnlab.data.world.world import WorldSpec, world_of
 
     command = typer.main.get_command(app).commands["world"]  # type: ignore[attr-defined]
     shown = {option.name: option.show_default for option in command.params if isinstance(option.show_default, str)}
@@ -44,3 +44,6 @@ def test_the_help_shows_the_defaults_of_the_world() -> None:
         default = getattr(WorldSpec(), name)
         assert text == ("shuffled" if default is True else str(default)), name
     assert len(shown) == 11
+    assert world_of(WorldSection()).spec == WorldSpec(), "one set of defaults for the command and the configuration"
+    assert (shown["people"], shown["places"]) == ("400", "60")
+    assert [shown[split] for split in ("train", "dev", "test")] == ["0.5", "0.2", "0.3"]

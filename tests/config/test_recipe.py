@@ -29,13 +29,13 @@ class Config(Section):
         ("optimizer:\n  name: adamv\n", "line 2: optimizer.name: unknown optimizer 'adamv': did you mean 'adam'?"),
         ("training:\n  seed: yes\n", "line 2: training.seed: expected a whole number, got true."),
         ("training:\n  steps: 3.5\n", "line 2: training.steps must be a whole number, got 3.5."),
-        ("training:\n  steps: 3\n  epochs: 1\n", "training: epochs and steps exclude each other: give one of them."),
+        ("training:\n  steps: 3\n  epochs: 1\n", "training: epochs and steps exclude each other: give only one."),
         ("training:\n  evaluate_every: 3 weeks\n", "expected '100 steps' or '1 epoch', got '3 weeks'."),
         ("batch:\n  size: many\n", "line 2: batch.size must be a whole number or 'auto', got 'many'."),
-        ("batch:\n  size: 1\n  size: 2\n", "line 3: 'size' stands twice: remove one of them."),
-        ("schedule:\n  name: wsd\n  warmup_ratio: 0.9\n", "there is no room for both."),
-        ("a: b: c\n", "line 1: this is not YAML: mapping values are not allowed here."),
-        ("- 1\n", "line 1: a recipe is a list of 'key: value' lines."),
+        ("batch:\n  size: 1\n  size: 2\n", "line 3: 'size' is given twice: remove one of them."),
+        ("schedule:\n  name: wsd\n  warmup_ratio: 0.9\n", "add up to more than 1."),
+        ("a: b: c\n", "line 1: invalid YAML: mapping values are not allowed here."),
+        ("- 1\n", "line 1: expected 'key: value' lines."),
     ],
 )
 def test_a_mistake_in_a_recipe_is_one_sentence(tmp_path: Path, text: str, sentence: str) -> None:

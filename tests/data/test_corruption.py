@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.config.pretrain import OBJECTIVES as NAMES
-from attnlab.data.sequences import Asked
-from attnlab.data.text.corruption import OBJECTIVES, CorpusExamples, Document
-from attnlab.data.text.phrases import phrases
+from attnlab.data.sequences import TokenSequence
+from attnlab.data.text.corruption import CORRUPTIONS, CorpusExamples, Document
+from attnlab.data.text.salient import find_phrases
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 
@@ -25,7 +25,7 @@ def examples(level: str, *objectives: str, **more: object) -> CorpusExamples:
     return CorpusExamples(documents, vocabulary, CONTEXT, objectives, seed=3, **more)  # type: ignore[arg-type]
 
 
-def put_back(asked: Asked, mask: int) -> list[int]:
+def put_back(asked: TokenSequence, mask: int) -> list[int]:
     """The document an example was made of: each hidden part in the place of its mark."""
     parts: list[list[int]] = [[]]
     for token in asked.tokens[:-1]:
@@ -45,7 +45,7 @@ def put_back(asked: Asked, mask: int) -> list[int]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("objective", CORRUPTIONS)
 def test_putting_back_what_was_hidden_gives_a_part_of_the_document(objective: str, level: str) -> None:
     made = examples(level, objective)
     for index, document in enumerate(made.documents):
@@ -62,14 +62,14 @@ def test_putting_back_what_was_hidden_gives_a_part_of_the_document(objective: st
 
 @given(st.integers(1, 200), st.integers(8, 160))
 def test_truncation_is_random_from_four_tokens_to_seven_eighths_of_the_context(size: int, context: int) -> None:
-    document, made = Document(list(range(10, 10 + size)), []), OBJECTIVES["truncated"]
+    document, made = Document(list(range(10, 10 + size)), []), CORRUPTIONS["truncated"]
     kept = [len(put_back(made.example(document, context, 1, np.random.default_rng(n)), 1)) for n in range(40)]
     assert min(kept) >= min(4, size)
     assert max(kept) <= min(size, max(4, context * 7 // 8))
 
 
 def test_a_hidden_span_is_a_quarter_of_the_document_on_average() -> None:
-    document, made = Document(list(range(2, 102)), []), OBJECTIVES["span"]
+    document, made = Document(list(range(2, 102)), []), CORRUPTIONS["span"]
     hidden = []
     for n in range(4000):
         asked = made.example(document, 128, 1, np.random.default_rng(n))
@@ -100,7 +100,7 @@ def test_names_places_and_numbers_are_hidden_and_the_subject_is_not(level: str) 
     text = "Jacob Studer. Studer, born in Columbus, Ohio in 1840, was a painter in Columbus ."
     vocabulary = Vocabulary.build([text], level)
     document = vocabulary.encode(text)
-    found = [vocabulary.decode(document[start:end]) for start, end in phrases(vocabulary, document)]
+    found = [vocabulary.decode(document[start:end]) for start, end in find_phrases(vocabulary, document)]
     # Columbus and Studer stand twice: they could be copied.
     assert found == ["Ohio", "1840"]
 
@@ -113,4 +113,4 @@ def test_a_document_without_names_hides_a_span() -> None:
 
 
 def test_every_objective_can_be_named_in_a_recipe() -> None:
-    assert set(NAMES) == set(OBJECTIVES)
+    assert set(NAMES) == set(CORRUPTIONS)

@@ -10,7 +10,7 @@ import torch
 from attnlab.base.errors import UserError
 from attnlab.data.batching import IGNORE
 from attnlab.data.encoded import JointExamples, LabelledExamples
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.text.masking import MaskedExamples, Masking
 from attnlab.data.tokenizers.wordpiece import WordPiece
 
@@ -124,7 +124,7 @@ def test_pairs_carry_their_segments(tokenizer: WordPiece) -> None:
     ("settings", "sentence"),
     [
         ({"share": 1.5}, "share is 1.5"),
-        ({"share": 0.0}, "nothing learned"),
+        ({"share": 0.0}, "no piece would be masked"),
         ({"masked": 0.8, "random": 0.3}, "more than 1"),
     ],
 )

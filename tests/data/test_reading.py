@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from attnlab.base.errors import UserError
 from attnlab.data.questions import Pair, Questions, read_pairs, read_questions
-from attnlab.data.text.corpus import read_corpus
+from attnlab.data.text.reading import read_corpus
 from attnlab.data.world.files import write_world
 from attnlab.data.world.world import World, WorldSpec
 
@@ -101,7 +101,7 @@ def test_a_bad_row_is_named_with_its_line_in_the_file(read: Reader, line: str, r
 
 def test_answers_on_some_lines_only_are_refused(file: Path) -> None:
     file.write_text("question\nquestion\nquestion\tanswer\n")
-    with pytest.raises(UserError, match="line 3 has an answer and line 1 has none"):
+    with pytest.raises(UserError, match="line 3 has an answer, line 1 has none"):
         read_questions(file)
 
 

@@ -10,7 +10,7 @@ import torch
 from attnlab.base.errors import UserError
 from attnlab.data.batching import IGNORE, Batch
 from attnlab.data.questions import QuestionExamples, read_pairs
-from attnlab.data.sequences import Asked, NextTokenExamples, next_token_tensors
+from attnlab.data.sequences import NextTokenExamples, TokenSequence, next_token_tensors
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.objectives import NextToken
@@ -19,15 +19,15 @@ PAIRS = [("Where was Ada born?", "London"), ("Where was Kurt GÃ¶del born?", "BrÃ
 
 
 class Fixed:
-    def __init__(self, *sequences: Asked) -> None:
+    def __init__(self, *sequences: TokenSequence) -> None:
         self.sequences, self.lengths = sequences, [len(each.tokens) - 1 for each in sequences]
 
-    def example(self, index: int, epoch: int) -> Asked:
+    def example(self, index: int, epoch: int) -> TokenSequence:
         return self.sequences[index]
 
 
 def test_targets_are_the_next_tokens_after_what_is_given() -> None:
-    tensors = next_token_tensors([Asked([5, 6, 7, 8], given=2), Asked([9, 4])], padding_id=0)
+    tensors = next_token_tensors([TokenSequence([5, 6, 7, 8], given=2), TokenSequence([9, 4])], padding_id=0)
     assert tensors["tokens"].tolist() == [[5, 6, 7], [9, 0, 0]]
     assert tensors["targets"].tolist() == [[IGNORE, 7, 8], [4, IGNORE, IGNORE]]
     assert tensors["padding"].tolist() == [[True, True, True], [True, False, False]]
@@ -35,7 +35,7 @@ def test_targets_are_the_next_tokens_after_what_is_given() -> None:
 
 
 def test_sources_are_mixed_in_their_order() -> None:
-    one, two = Fixed(Asked([1, 2]), Asked([3, 4, 5])), Fixed(Asked([6, 7]))
+    one, two = Fixed(TokenSequence([1, 2]), TokenSequence([3, 4, 5])), Fixed(TokenSequence([6, 7]))
     mixed = NextTokenExamples([one, Fixed(), two], padding_id=0)
     assert mixed.lengths == [1, 2, 1]
     assert [mixed.example(index, 0).tokens for index in range(3)] == [[1, 2], [3, 4, 5], [6, 7]]

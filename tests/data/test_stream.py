@@ -67,5 +67,5 @@ def test_a_sample_spans_the_text_and_never_repeats() -> None:
 
 
 def test_a_text_too_short_for_a_block_is_one_sentence() -> None:
-    with pytest.raises(UserError, match="has 5 tokens, and a block needs 9"):
+    with pytest.raises(UserError, match="has 5 tokens, expected at least 9"):
         must_fill_a_block(Path("a.txt"), "validation", torch.arange(5), 8)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.tokenizers.vocabulary import LEVELS, MASK_CHAR, PAD_CHAR, SPECIAL, Vocabulary, join_words, split_words
 from attnlab.data.world.world import World, WorldSpec
 

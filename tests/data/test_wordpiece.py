@@ -139,7 +139,7 @@ def test_pairs_are_framed_and_cut_as_the_library_does(pair: tuple[WordPiece, Tok
         try:
             expected = theirs.encode(first, second)
         except Exception:  # the library: "Sequence to truncate too short"
-            with pytest.raises(UserError, match="cannot bring"):
+            with pytest.raises(UserError, match="cannot reduce"):
                 ours.encode(first, second, longest, truncation)
             refused += 1
             continue
@@ -203,7 +203,7 @@ def test_a_learned_vocabulary_cuts_about_as_finely_as_the_librarys(embedded: lis
 
 @pytest.fixture(scope="module")
 def embedded() -> list[str]:
-    from attnlab.data.tasks.sentiment import load_sentiment
+    from attnlab.data.tasks.catalog import load_sentiment
 
     return [example.text for split in load_sentiment().values() for example in split]
 
@@ -211,7 +211,7 @@ def embedded() -> list[str]:
 def test_learning_says_what_it_cannot_do() -> None:
     with pytest.raises(UserError, match="no words"):
         WordPiece.learn(["", " \n"], 100)
-    with pytest.raises(UserError, match="characters of the text alone are 6"):
+    with pytest.raises(UserError, match="the text has 6 different characters"):
         WordPiece.learn(["abc def"], 8)
 
 

@@ -1,4 +1,4 @@
-"""Two small chains of runs to ask: a world's, and one on a user's own files."""
+"""Two small pretrained and fine-tuned runs: one on a world, one on a user's own files."""
 
 from __future__ import annotations
 

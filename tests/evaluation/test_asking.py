@@ -7,7 +7,7 @@ import torch
 
 from attnlab.data.questions import Pair
 from attnlab.models import asking
-from attnlab.models.asking import DONT_KNOW, Said, answer, prompt_of
+from attnlab.models.asking import DONT_KNOW, ModelAnswer, answer, prompt_of
 from attnlab.models.loading import load_gpt
 
 
@@ -44,6 +44,6 @@ def test_in_batches_as_one_by_one(which: str, request: pytest.FixtureRequest, mo
 
 
 def test_below_the_threshold_it_does_not_know() -> None:
-    assert Said("Oslo", 0.5).unless_below(0.5) == "Oslo"
-    assert Said("Oslo", 0.499).unless_below(0.5) == DONT_KNOW
+    assert ModelAnswer("Oslo", 0.5).unless_below(0.5) == "Oslo"
+    assert ModelAnswer("Oslo", 0.499).unless_below(0.5) == DONT_KNOW
     assert asking.score(["a", "b"], [Pair("?", "a"), Pair("?", "c")]) == 0.5

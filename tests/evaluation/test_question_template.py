@@ -3,7 +3,7 @@
 import pytest
 
 from attnlab.data.sequences import common_start
-from attnlab.evaluation.question_template import Template
+from attnlab.evaluation.question_template import QuestionTemplate
 
 
 @pytest.mark.parametrize(
@@ -18,15 +18,15 @@ from attnlab.evaluation.question_template import Template
     ],
 )
 def test_it_is_found_in_any_form_of_question(questions: list[str], name: str) -> None:
-    template = Template.of(questions)
-    assert template.name(questions[0]) == name
-    assert template.ask(name) == questions[0]
+    template = QuestionTemplate.of(questions)
+    assert template.name_in(questions[0]) == name
+    assert template.question_about(name) == questions[0]
 
 
 def test_another_form_has_no_name() -> None:
-    template = Template.of(["Where was Ada Low born?", "Where was Bo Ek born?"])
+    template = QuestionTemplate.of(["Where was Ada Low born?", "Where was Bo Ek born?"])
     for question in ("When was Ada Low born?", "Where was Ada Low?", "Where was  born?", "Where was born?", ""):
-        assert template.name(question) is None
+        assert template.name_in(question) is None
 
 
 def test_common_start_of_texts_and_lists() -> None:

@@ -15,7 +15,7 @@ BETAS = (0.5, 1.0, 2.0, 3.0, 4.0)
 def test_the_errors_follow_their_closed_form(dimension: int) -> None:
     found = explore.construct(BETAS, dimension, seed=3)
     beta = np.array(BETAS)
-    stray = 1 / (np.exp(beta**2) + 2)  # the weight of each key that was not asked for
+    stray = 1 / (np.exp(beta**2) + 2)  # the weight of each other key
     assert found.c2_to_ub == pytest.approx(np.sqrt(2) * beta * stray, abs=1e-12)
     assert found.c1_to_ub_uc == pytest.approx(np.sqrt(5) * beta * stray, abs=1e-12)
 
@@ -36,7 +36,7 @@ def test_no_multiple_of_u_d_helps_plain_attention(share: float) -> None:
     assert output == pytest.approx(inputs[1], abs=1e-6)
 
 
-def test_the_matrices_do_what_they_say() -> None:
+def test_the_matrices_map_the_inputs_as_documented() -> None:
     found = explore.construct((3.0,), dimension=6, seed=1)
     a, b, c, d = 3.0 * found.basis
     assert found.value_matrix @ (d + b) == pytest.approx(b)

@@ -11,7 +11,7 @@ from attnlab.explore.attend import largest_difference
 SELECTION = explore.example("selection")
 K, V = SELECTION.keys, SELECTION.values
 TOLERANCE = 0.05
-FINE = 1e-12  # what this lab asks of itself where the mathematics allows any error at all
+FINE = 1e-12  # tolerance where the exact result is possible
 
 
 def error(query: np.ndarray, target: np.ndarray, keys: np.ndarray = K) -> float:

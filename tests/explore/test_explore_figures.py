@@ -41,7 +41,7 @@ def test_it_draws_something_at_a_readable_size(name: str, tmp_path: Path) -> Non
     assert (shades < 128).mean() > 0.001, "the sheet is blank"
 
 
-def test_drawing_again_gives_the_same_picture(tmp_path: Path) -> None:
+def test_drawing_again_gives_the_same_figure(tmp_path: Path) -> None:
     first, second = (FOUND["noise"]().draw(tmp_path / f"{i}.png").read_bytes() for i in (1, 2))
     assert first == second
 

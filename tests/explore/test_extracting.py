@@ -1,4 +1,4 @@
-"""The matrix that takes a sum apart, on random subspaces of any size."""
+"""The matrix that recovers a term of a sum, on random subspaces of any size."""
 
 from __future__ import annotations
 

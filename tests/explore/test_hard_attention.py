@@ -1,4 +1,4 @@
-"""Argmax: the same output as an infinitely sharp softmax, and nothing to learn from."""
+"""Argmax: the same output as an infinitely sharp softmax, and no gradient for queries and keys."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_sharper_softmax_approaches_argmax_and_loses_its_gradient() -> None:
     assert found.fading[-1] < 1e-9
 
 
-def test_a_tie_takes_the_first_and_says_so() -> None:
+def test_a_tie_takes_the_first_and_is_reported() -> None:
     found = explore.argmax(np.eye(2), np.eye(2), np.array([1.0, 1.0]))
     assert (found.winner, found.ties) == (0, (1,))
     assert "k1" in found.why

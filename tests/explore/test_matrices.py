@@ -1,4 +1,4 @@
-"""Keys and values from files and from what is typed; every fault is one sentence with its place."""
+"""Keys and values from files and from typed numbers; every error is one sentence with its location."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_typed_rows(typed: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
+    ("name", "text", "message"),
     [
         ("m.csv", "1,2\n3,x\n", r"m\.csv, line 2: 'x' is not a number"),
         ("m.csv", "a,b\n1,2\n", r"m\.csv, line 1: 'a' is not a number"),
         ("m.csv", "1,2\n\n3,nan\n", r"m\.csv, line 3: nan cannot be used"),
         ("m.csv", "1,2\n3,inf\n", r"m\.csv, line 2: inf cannot be used"),
-        ("m.csv", "1,2\n3\n", r"m\.csv, line 2: 1 numbers where the rows before have 2"),
+        ("m.csv", "1,2\n3\n", r"m\.csv, line 2: expected 2 numbers as in the rows before, got 1"),
         ("m.csv", "1,,2\n", r"m\.csv, line 1: '' is not a number"),
         ("m.csv", "", "no numbers found"),
         ("m.json", "[[1, 2]\n[3]]", r"m\.json, line 2: not valid JSON"),
@@ -59,10 +59,10 @@ def test_typed_rows(typed: str) -> None:
         ("m.npy", "not numpy", "plain array of numbers"),
     ],
 )
-def test_a_bad_file_is_told_with_its_line(tmp_path: Path, name: str, text: str, said: str) -> None:
+def test_the_error_about_a_bad_file_names_its_line(tmp_path: Path, name: str, text: str, message: str) -> None:
     path = tmp_path / name
     path.write_text(text)
-    with pytest.raises(UserError, match=said) as caught:
+    with pytest.raises(UserError, match=message) as caught:
         read_matrix(str(path), "--keys")
     assert "\n" not in str(caught.value)
 
@@ -74,7 +74,7 @@ def test_a_nan_in_a_numpy_file_is_found(tmp_path: Path) -> None:
 
 
 def test_what_is_neither_a_file_nor_numbers() -> None:
-    with pytest.raises(UserError, match=r"there is no file 'keys\.csv'"):
+    with pytest.raises(UserError, match=r"the file 'keys\.csv' does not exist"):
         read_matrix("keys.csv", "--keys")
 
 

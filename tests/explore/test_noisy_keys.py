@@ -1,4 +1,4 @@
-"""One head against two, against what the limit of long queries says."""
+"""One head against two, compared with the limit of long queries."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import pytest
 from attnlab import explore
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import softmax
-from attnlab.explore.closest import likeliest
 from attnlab.explore.query import best_query
+from attnlab.explore.query_search import likeliest_query
 
 SELECTION = explore.example("selection")
 SQUARE = explore.example("square")
@@ -57,7 +57,7 @@ def test_for_any_keys_no_sampled_query_does_better(seed: int) -> None:
 def test_the_likeliest_weights_keep_the_mean_of_the_keys() -> None:
     keys = SQUARE.keys
     wanted = np.array([0.1, 0.2, 0.3, 0.15, 0.25])
-    weights = softmax(keys @ likeliest(keys, wanted))
+    weights = softmax(keys @ likeliest_query(keys, wanted))
     assert weights @ keys == pytest.approx(wanted @ keys, abs=1e-8)
 
 
@@ -68,13 +68,13 @@ def test_a_key_on_an_edge_shares_it() -> None:
     assert answer.weights[0] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0], abs=1e-6)
 
 
-def test_equal_keys_cannot_be_told_apart() -> None:
+def test_equal_keys_cannot_be_distinguished() -> None:
     answer = explore.select(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), np.eye(3), 0)
     assert not answer.reachable
     assert "k0 = k1" in answer.why
 
 
-def test_an_output_that_other_weights_give_is_found_and_said() -> None:
+def test_an_output_that_other_weights_give_is_found_and_explained() -> None:
     values = SQUARE.values[:, :2].copy()
     values[4] = (values[0] + values[1]) / 2
     answer = explore.select(SQUARE.keys, values, 4)
@@ -94,7 +94,7 @@ def test_longer_queries_bring_the_error_down_without_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda k, v: explore.select(k, v[:3]), "K has 4 rows and V has 3"),
         (lambda k, v: explore.select(k, v, 4), "out of range"),
@@ -112,7 +112,7 @@ def test_longer_queries_bring_the_error_down_without_limit() -> None:
         (lambda k, v: explore.reach(np.eye(30), size=6), "take too long"),
     ],
 )
-def test_bad_input_is_one_sentence(call: object, said: str) -> None:
-    with pytest.raises(UserError, match=said) as caught:
+def test_bad_input_is_one_sentence(call: object, message: str) -> None:
+    with pytest.raises(UserError, match=message) as caught:
         call(SELECTION.keys, SELECTION.values)  # type: ignore[operator]
     assert "\n" not in str(caught.value)

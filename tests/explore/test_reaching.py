@@ -1,4 +1,4 @@
-"""What keys allow at all: the answer is checked by its query or by its proof, and by brute force."""
+"""Which sets of keys can win: every verdict is checked by its query or by its proof, and by brute force."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_square() -> None:
     assert middle.combination[4] == pytest.approx(0.0)
 
 
-def test_one_set_can_be_asked_for() -> None:
+def test_one_set_can_be_given() -> None:
     found = explore.reach(explore.example("square").keys, chosen=(2, 0))
     assert [one.chosen for one in found.sets] == [(0, 2)]
     assert "0.5·k1 + 0.5·k3" in found.why

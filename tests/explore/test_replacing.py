@@ -12,7 +12,7 @@ K, V = explore.example("selection").keys, explore.example("selection").values
 
 
 @pytest.mark.parametrize("unit", [False, True])
-def test_the_new_key_has_the_score_asked_for(unit: bool) -> None:
+def test_the_new_key_has_the_given_score(unit: bool) -> None:
     query = np.array([2.0, -1.0, 2.0])
     key = with_score(K[2], query, 1.5, unit)
     assert key @ query == pytest.approx(1.5)
@@ -48,6 +48,6 @@ def test_a_unit_key_can_average_when_its_score_is_within_reach() -> None:
     assert answer.error < 1e-9
 
 
-def test_without_a_limit_the_third_value_comes_back_exactly() -> None:
+def test_without_a_limit_the_third_value_is_returned_exactly() -> None:
     query = explore.average_some(K, V, (0, 1)).queries[0]
     assert explore.replace_key(K, V, query, 2, (2,)).error < 1e-12

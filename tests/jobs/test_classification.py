@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.jobs.classify.page import accuracy_by_epoch, scores_of
+from attnlab.jobs.classify.page import accuracy_by_epoch, passages, scores_of
 from attnlab.report.run_page import write_run_page
 from attnlab.runs import MetricsWriter, RunFolder, read_record
 
@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_classes_mistakes_and_confidence(run: Path) -> None:
-    text = write_run_page(run).read_text()
+    text = write_run_page(run, passages(run, read_record(run))).read_text()
     assert "1,234 of 1,000,000 parameters learn (0.123%)" in text
     assert "60.0% (" in text and "Expected calibration error on dev" in text and 'role="alert"' not in text
     assert text.index("delta delta") < text.index("alpha &lt;b&gt; | about alpha &lt;b&gt;")  # the surest first
@@ -74,11 +74,11 @@ def test_classes_mistakes_and_confidence(run: Path) -> None:
 def test_a_collapse_stands_above_everything(run: Path) -> None:
     record = read_record(run)
     (run / "run.json").write_text(json.dumps(record | {"collapsed": "the classifier has collapsed: it says <no>."}))
-    text = write_run_page(run).read_text()
+    text = write_run_page(run, passages(run, read_record(run))).read_text()
     assert text.index("The classifier has collapsed: it says &lt;no&gt;.") < text.index("<h2>")
 
 
 def test_a_run_without_predictions_has_a_page(run: Path) -> None:
     for split in ("dev", "test"):
         (run / f"predictions-{split}.jsonl").unlink()
-    assert "Surest mistakes" not in write_run_page(run).read_text()
+    assert "Surest mistakes" not in write_run_page(run, passages(run, read_record(run))).read_text()

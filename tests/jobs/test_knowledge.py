@@ -13,7 +13,7 @@ from attnlab.config import check
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
-from attnlab.evaluation.recall import recalled
+from attnlab.evaluation.recall import recall_accuracy
 from attnlab.jobs import knowledge as chain
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.knowledge import KnowledgeJob, fine_tuning, pretraining
@@ -111,7 +111,7 @@ def test_what_would_only_fail_after_pretraining_is_refused_before(tmp_path: Path
 def test_a_place_is_known_in_the_text_when_every_token_of_it_is_predicted() -> None:
     """A model that repeats a table: the right place after the right prefix, and only there."""
     world = World(WorldSpec(people=8, places=4, documents=2, paraphrases=2, name_first=True))
-    told = list(world.told("test")) + list(world.told("train"))
+    told = list(world.documents_with_answers("test")) + list(world.documents_with_answers("train"))
     vocabulary = Vocabulary.build([text for text, _ in told], "words")
 
     class Reader(GPT):
@@ -127,6 +127,6 @@ def test_a_place_is_known_in_the_text_when_every_token_of_it_is_predicted() -> N
             return logits
 
     model = Reader(preset("vanilla", len(vocabulary), layers=1, heads=1, width=8, context=64))
-    assert recalled(model, vocabulary, told) == 0.0
+    assert recall_accuracy(model, vocabulary, told) == 0.0
     model.known = tuple(text for text, _ in told[::2])
-    assert recalled(model, vocabulary, told) == pytest.approx(len(told[::2]) / len(told))
+    assert recall_accuracy(model, vocabulary, told) == pytest.approx(len(told[::2]) / len(told))

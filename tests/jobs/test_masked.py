@@ -14,7 +14,7 @@ from attnlab.config import check
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import IGNORE
-from attnlab.data.tasks.sentiment import load_sentiment
+from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.text.masking import Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.engine import train_run
@@ -98,7 +98,7 @@ def test_the_folder_it_leaves_is_read_by_transformers(new: Path) -> None:
     ids = WordPiece.from_pretrained(new / "model").encode(text).input_ids
     assert tokenizer(text)["input_ids"] == ids
     ours = BertForMaskedLanguageModel.from_pretrained(new / "model")
-    assert ours.loaded is not None and ours.loaded.anew == ()
+    assert ours.weight_report is not None and ours.weight_report.new == ()
     given = torch.tensor([ids])
     torch.testing.assert_close(ours(given).logits, theirs(given).logits, atol=1e-5, rtol=1e-5)
 
@@ -124,7 +124,7 @@ def test_a_bert_from_a_folder_goes_on_with_its_own_shape(tmp_path: Path, corpus:
     assert read_config(again)["masking"]["start"] == str(run / "model")
     told, known = read_record(run)["data"], read_record(again)["data"]
     assert known["rows"] > told["rows"]
-    assert "built anew: head of masked words" in told["start_weights"] and "start_weights" not in known
+    assert "new, untrained: head of masked words" in told["start_weights"] and "start_weights" not in known
 
 
 def test_stopped_and_resumed_it_ends_with_the_same_weights(
@@ -236,9 +236,9 @@ def test_text_that_is_none_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "values", "sentence"),
     [
-        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot take turns"),
+        (PretrainConfig, {"objective": {"name": "mlm,span"}}, "they cannot be combined"),
         (PretrainConfig, {"masking": {"share": 0}}, "greater than 0"),
-        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "answers no questions"),
+        (KnowledgeConfig, {"pretrain": {"objective": {"name": "mlm"}}}, "cannot answer questions"),
     ],
 )
 def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], sentence: str) -> None:
@@ -247,7 +247,7 @@ def test_settings_that_contradict_each_other(kind: Any, values: dict[str, Any], 
 
 
 def test_it_cannot_be_asked(new: Path) -> None:
-    with pytest.raises(UserError, match="is no GPT: masked words made a BERT of it"):
+    with pytest.raises(UserError, match="is a BERT trained on masked words, not a GPT"):
         load_gpt(new)
 
 

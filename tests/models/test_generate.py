@@ -22,7 +22,7 @@ def tiny(name="vanilla", **changes):
 
 @torch.no_grad()
 def one_by_one(model, prompt, steps, stop, limit):
-    """Greedy decoding without a cache: a full pass for each token."""
+    """Greedy decoding without a cache: one full pass per token."""
     tokens, gains = list(prompt), []
     for _ in range(steps):
         if limit is not None and len(tokens) > limit:
@@ -59,13 +59,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("attention", "positions"), CASES)
-def test_prompts_that_begin_alike_are_answered_as_if_asked_alone(attention, positions):
+def test_prompts_with_a_common_start_are_answered_as_if_alone(attention, positions):
     model = tiny(attention=attention, positions=positions)
     for prompt, answer in zip(ALIKE, generate(model, ALIKE, 20, stop=0), strict=True):
         tokens, mean = one_by_one(model, prompt, 20, 0, model.longest)
         assert answer.tokens == tokens
         assert answer.log_probability == pytest.approx(mean, abs=1e-3)
-        assert answer.probability == pytest.approx(math.exp(mean * len(answer.gains)), rel=1e-2)
+        assert answer.probability == pytest.approx(math.exp(mean * len(answer.log_probabilities)), rel=1e-2)
 
 
 def test_stop_token_ends_an_answer_and_is_not_part_of_it():
@@ -94,7 +94,7 @@ def test_sampled_tokens_have_the_models_probabilities():
     assert (counts - expected).abs().max() < 0.04
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_one_sentence():
     model = tiny()
     with pytest.raises(UserError, match="prompt 2 is empty"):
         generate(model, [[1], []], 2)

@@ -37,7 +37,7 @@ def test_tied_head_is_the_embedding():
 
 
 @pytest.mark.parametrize("activation", ["gelu", "relu", "relu2", "silu", "swiglu"])
-def test_it_learns_a_sequence_by_heart(activation):
+def test_it_memorizes_a_sequence(activation):
     torch.manual_seed(0)
     model = GPT(GPTShape(7, activation=activation, **TINY))
     tokens = torch.tensor([[1, 5, 5, 2, 6, 0, 3, 3, 4, 1]])
@@ -50,7 +50,7 @@ def test_it_learns_a_sequence_by_heart(activation):
     assert loss < 0.1
 
 
-def test_mistakes_are_told():
+def test_mistakes_are_one_sentence():
     with pytest.raises(UserError, match="13 tokens is longer than the 12"):
         GPT(GPTShape(5, **TINY))(torch.zeros(1, 13, dtype=torch.long))
     with pytest.raises(UserError, match="did you mean 'rmsnorm'"):

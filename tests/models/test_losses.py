@@ -30,7 +30,7 @@ def test_they_agree_when_the_future_is_not_seen(attention: str) -> None:
     torch.testing.assert_close(usual, honest, rtol=1e-8, atol=1e-8)
 
 
-def test_a_mask_after_the_softmax_is_found_out() -> None:
+def test_a_mask_after_the_softmax_is_detected() -> None:
     usual, honest = losses("naive-mask")
     assert (usual[:, :-1] - honest[:, :-1]).abs().max() > 1e-2
     torch.testing.assert_close(usual[:, -1], honest[:, -1])  # at the last position there is no future to see

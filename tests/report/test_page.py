@@ -1,4 +1,4 @@
-"""A run's page is made from its folder alone, escapes what it shows, and works for a run that was cut short."""
+"""A run's page is written from its folder alone, escapes its contents, and works for an unfinished run."""
 
 from pathlib import Path
 

@@ -113,5 +113,5 @@ def test_runs_are_found_summed_up_and_compared(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_run_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="not a run folder"):
         read_record(tmp_path)
-    with pytest.raises(UserError, match="no such run folder"):
+    with pytest.raises(UserError, match="does not exist"):
         read_record(tmp_path / "nowhere")

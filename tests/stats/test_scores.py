@@ -18,7 +18,7 @@ def drawn(classes: int, count: int, seed: int) -> Scores:
 @pytest.mark.parametrize(("classes", "count"), [(2, 30), (3, 100), (7, 500), (5, 6)])
 def test_scores_are_those_of_scikit_learn(classes: int, count: int) -> None:
     scores = drawn(classes, count, seed=classes)
-    right, said, there = scores.labels.numpy(), scores.said.numpy(), sorted(set(scores.labels.tolist()))
+    right, said, there = scores.labels.numpy(), scores.predicted.numpy(), sorted(set(scores.labels.tolist()))
     assert scores.accuracy == pytest.approx(metrics.accuracy_score(right, said))
     assert scores.macro_f1 == pytest.approx(metrics.f1_score(right, said, labels=there, average="macro"))
     assert (scores.confusion.numpy() == metrics.confusion_matrix(right, said, labels=range(classes))).all()

@@ -7,8 +7,7 @@ from attnlab.data.sequences import NextTokenExamples
 from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, preset
-from attnlab.training.estimate import estimate
-from attnlab.training.memory import measured
+from attnlab.training.estimate import estimate, measure_peak
 from attnlab.training.objectives import NextToken
 
 
@@ -21,7 +20,7 @@ def setting() -> tuple[GPT, Batches]:
 
 
 def test_memory_is_known_to_the_byte() -> None:
-    with measured("cpu") as peak:
+    with measure_peak("cpu") as peak:
         kept = torch.ones(1000, dtype=torch.float32)
         gone = torch.ones(2500, dtype=torch.float64)
         del gone

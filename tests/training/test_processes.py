@@ -164,7 +164,7 @@ def newest(run: Path) -> list[bytes]:
     return [(max((run / "checkpoints").glob("step-*")) / f"{name}.safetensors").read_bytes() for name in files]
 
 
-@pytest.mark.parametrize(("count", "sentence"), [("0", "machine.processes"), ("99999", "would choke this machine")])
+@pytest.mark.parametrize(("count", "sentence"), [("0", "machine.processes"), ("99999", "is too many for this machine")])
 def test_a_wrong_number_is_one_sentence(attnlab: Run, tmp_path: Path, count: str, sentence: str) -> None:
     done = attnlab("pretrain", "--processes", count, "--device", "cpu", "--run", tmp_path / "run")
     assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr

@@ -1,10 +1,10 @@
-"""The two kinds of attention of the assignment, made by the lab's own door: `attnlab.attention.build_mixer`.
+"""The two kinds of attention of the assignment, built by `attnlab.attention.build_mixer`.
 
     vanilla       Y_i = softmax(X Q_i (X K_i)ᵀ / √(d/h)) (X V_i)
     synthesizer   Y_i = softmax(ReLU(X A_i + b₁) B + b₂) (X V_i)
 
 As in the course's code, one B serves all heads, and it has block_size − 1 columns: an example of block_size
-characters gives so many inputs. `attnlab attention` lists the synthesizer with a B_i for each head, and others.
+characters has block_size − 1 inputs. `attnlab attention` lists the synthesizer with a B_i per head, and others.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ class CausalSelfAttention(nn.Module):
 
 
 class SynthesizerAttention(CausalSelfAttention):
-    """Every position writes its own row of scores, without looking at the others."""
+    """Every position computes its row of scores from itself alone."""
 
     variant = "synthesizer"

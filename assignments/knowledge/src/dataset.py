@@ -1,7 +1,7 @@
 """The two data sets of the assignment, each example a pair (x, y) of block_size − 1 character numbers.
 
-    NameDataset             question MASK answer MASK PAD…       asked for the answer only
-    CharCorruptionDataset   prefix MASK suffix MASK masked PAD…  asked for every next character
+    NameDataset             question MASK answer MASK PAD…       loss on the answer only
+    CharCorruptionDataset   prefix MASK suffix MASK masked PAD…  loss on every next character
 
 `python src/dataset.py namedata` and `python src/dataset.py charcorruption` print a few of them.
 """
@@ -20,19 +20,19 @@ from torch.utils.data import Dataset
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.data.questions import split_pair
-from attnlab.data.text.lines import numbered_lines, read_text
+from attnlab.data.text.reading import numbered_lines, read_text
 from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, Vocabulary
 from utils import one_sentence
 
 CONTEXT = 128
-SHORTEST = 4  # characters a document is cut to, at least
-MARKS = 2  # the two MASK of a sequence
+SHORTEST = 4  # a document is cut to at least this many characters
+MARKS = 2  # the two MASK characters of a sequence
 
 Example = tuple[Tensor, Tensor]
 
 
 class CharacterDataset(Dataset[Example]):
-    """What both share: the characters and their numbers."""
+    """The shared part: the characters and their numbers."""
 
     MASK_CHAR, PAD_CHAR = MASK_CHAR, PAD_CHAR
 
@@ -43,7 +43,7 @@ class CharacterDataset(Dataset[Example]):
         self.vocab_size = len(vocabulary)
 
     def unknown_characters(self, texts: Sequence[str]) -> list[str]:
-        """Characters the vocabulary does not have: all of them are read as one and the same."""
+        """Characters that are not in the vocabulary: all of them are read as the unknown one."""
         return [c for c in sorted(set("".join(texts))) if self.vocabulary.encode(c) == [self.vocabulary.unknown]]
 
     def _padded(self, sequence: list[int]) -> list[int]:
@@ -51,14 +51,14 @@ class CharacterDataset(Dataset[Example]):
 
 
 class CharCorruptionDataset(CharacterDataset):
-    """One document a line; blank lines are none. The spans are drawn anew, with `random`, at every look."""
+    """One document per line; blank lines are ignored. Every access draws a new span with `random`."""
 
     def __init__(self, data: str, block_size: int) -> None:
         if block_size < SHORTEST + MARKS:
             raise UserError(f"block_size is {block_size}: it must be at least {SHORTEST + MARKS}.")
         self.data = [line for _, line in numbered_lines(data)]
         if not self.data:
-            raise UserError("the text has no document: give at least one line that is not blank.")
+            raise UserError("the text has no document: expected at least one line that is not blank.")
         super().__init__(Vocabulary.build(self.data), block_size)
         self.documents = [self.vocabulary.encode(document) for document in self.data]
         self.longest = min(int(7 / 8 * block_size), block_size - MARKS)
@@ -77,10 +77,10 @@ class CharCorruptionDataset(CharacterDataset):
 
 
 def masked_length(length: int) -> int:
-    """How many of so many characters to mask: at random, a quarter of them on average.
+    """The random number of characters to mask: a quarter of `length` on average.
 
     Uniform between 1 and length/2 − 1, rounded up or down at random, which keeps the mean. Of fewer than four
-    characters a quarter is less than one: one is masked in that share of the cases.
+    characters a quarter is less than one: one is masked with that probability.
     """
     least = min(1.0, length / 4)
     return int(random.uniform(least, length / 2 - least) + random.random())
@@ -103,8 +103,8 @@ class NameDataset(CharacterDataset):
         question, answer = (self.vocabulary.encode(text) for text in self.pairs[index])
         mask, pad = self.vocabulary.mask, self.vocabulary.pad
         sequence = self._padded([*question, mask, *answer, mask])
-        asked = [pad] * (len(question) - 1) + sequence[len(question) :]  # from the first MASK on
-        return torch.tensor(sequence[:-1]), torch.tensor(asked)
+        targets = [pad] * (len(question) - 1) + sequence[len(question) :]  # from the first MASK on
+        return torch.tensor(sequence[:-1]), torch.tensor(targets)
 
 
 def must_fit(name: str, number: int, length: int, context: int, what: str) -> None:
@@ -118,7 +118,7 @@ def must_fit(name: str, number: int, length: int, context: int, what: str) -> No
 @one_sentence
 def main(words: list[str]) -> None:
     if len(words) != 1:
-        raise UserError("say which examples to show: python src/dataset.py namedata (or charcorruption).")
+        raise UserError("the data set is missing: python src/dataset.py namedata (or charcorruption).")
     if words[0] not in ("namedata", "charcorruption"):
         raise UserError(unknown("data set", words[0], ("namedata", "charcorruption")))
     shown: CharacterDataset = CharCorruptionDataset(read_text(Path("wiki.txt")), CONTEXT)

@@ -1,4 +1,4 @@
-"""`GPT(GPTConfig(...))` by the course's names; the model inside is the lab's."""
+"""`GPT(GPTConfig(...))` with the course's names; the model is the lab's."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class GPTConfig:
         return "synthesizer" if self.synthesizer else "vanilla"
 
     def shape(self) -> gpt.GPTShape:
-        """The same in the lab's words."""
+        """The same as the lab's shape."""
         if self.embd_pdrop != self.resid_pdrop:
             raise UserError(
                 f"embd_pdrop is {self.embd_pdrop} and resid_pdrop is {self.resid_pdrop}: give both the same value."
@@ -49,7 +49,7 @@ class GPTConfig:
         )
 
     def described(self) -> dict[str, str | int]:
-        """What a parameters file must agree with, besides the characters."""
+        """What must match a parameters file, besides the characters."""
         return {
             "attention": self.variant,
             "layers": self.n_layer,
@@ -60,7 +60,7 @@ class GPTConfig:
 
 
 class GPT(nn.Module):
-    """Characters (B, T) to logits (B, T, V) and, with targets (B, T), the loss; PAD is no target."""
+    """Characters (B, T) to logits (B, T, V) and, with targets (B, T), the loss; PAD is not a target."""
 
     def __init__(self, config: GPTConfig) -> None:
         super().__init__()

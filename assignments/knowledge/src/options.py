@@ -1,4 +1,4 @@
-"""Options as they stand in a text that was taken out of a PDF, where `_` became a space.
+"""Options copied from a PDF, where `_` became a space.
 
 -- reading params path vanilla.pretrain.params    for   --reading_params_path vanilla.pretrain.params
 -- eval corpus path birth test inputs.tsv         for   --eval_corpus_path birth_test_inputs.tsv
@@ -10,11 +10,11 @@ from collections.abc import Collection
 
 from attnlab.base.errors import UserError, unknown
 
-LINE_BREAK = "setminus"  # what the backslash at the end of a line became in one place
+LINE_BREAK = "setminus"  # what a backslash at the end of a line became in the PDF
 
 
 def mend_options(words: list[str], known: Collection[str]) -> list[str]:
-    """The words with every option that stands apart from its `--` put together; others are left as they are."""
+    """The words with every option joined to its `--`; other words are unchanged."""
     if words and words[-1] == LINE_BREAK:
         raise UserError(f"the command ends in {LINE_BREAK!r}, where the document has a line break: write \\ there.")
     mended: list[str] = []

@@ -1,7 +1,7 @@
-"""Parameters files: safetensors, so that loading one can run nothing, with a description of the model inside.
+"""Parameters files: safetensors, so that loading one runs no code, with a description of the model.
 
-The description says which attention, which size and which characters the weights belong to. A file that does
-not belong to the model at hand is refused in one sentence that names the difference.
+The description has the attention, the sizes and the characters of the weights. A file that does not match the
+model is refused in one sentence that names the difference.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ KEY = "attnlab knowledge"
 
 
 def save_params(path: Path, model: GPT, itos: Mapping[int, str]) -> None:
-    """Write the file whole or not at all."""
+    """Write the file completely or not at all."""
     description = {"model": model.config.described(), "characters": [itos[n] for n in range(len(itos))]}
     write_bytes(path, save(weights_of(model.lab), {KEY: json.dumps(description)}))
 
 
 def load_params(path: Path, model: GPT, itos: Mapping[int, str], corpus: str) -> None:
-    """Put the weights of a file into a model of the same kind; `corpus` names the text of its characters."""
+    """Load the weights of a file into a model of the same kind; `corpus` names the text of its characters."""
     description, tensors = _read(path)
-    for name, here in model.config.described().items():
-        there = description["model"].get(name)
-        if there != here:
+    for name, expected in model.config.described().items():
+        saved = description["model"].get(name)
+        if saved != expected:
             raise UserError(
-                f"{path} has {name} {there} and this command asks for {name} {here}: "
-                "give the parameters file of such a model, or ask for what the file has."
+                f"{path}: expected {name} {expected}, got {name} {saved}: "
+                "give the parameters file of such a model, or the options of this one."
             )
     then, now = description["characters"], [itos[n] for n in range(len(itos))]
     if then != now:
@@ -53,10 +53,10 @@ def load_params(path: Path, model: GPT, itos: Mapping[int, str], corpus: str) ->
 
 def _read(path: Path) -> tuple[dict[str, Any], Tensors]:
     if not path.is_file():
-        raise UserError(f"{path} does not exist or is no file: give one that --writing_params_path has written.")
+        raise UserError(f"{path} does not exist or is not a file: give one that --writing_params_path has written.")
     try:
         with safe_open(path, "pt") as file:
             description = json.loads((file.metadata() or {})[KEY])
             return description, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, KeyError, ValueError):
-        raise UserError(f"{path} is no parameters file: give one that --writing_params_path has written.") from None
+        raise UserError(f"{path} is not a parameters file: give one that --writing_params_path has written.") from None

@@ -12,10 +12,10 @@ from attention import VARIANTS
 from attnlab.base import console
 from attnlab.base.errors import UserError, unknown
 from attnlab.base.files import sha256, write_text
-from attnlab.base.machine.device import resolve_device
+from attnlab.base.machine.facts import resolve_device
 from attnlab.base.randomness import seed_everything
 from attnlab.data.questions import read_questions
-from attnlab.data.text.lines import read_lines, read_text
+from attnlab.data.text.reading import read_lines, read_text
 from attnlab.models.asking import answer
 from dataset import CONTEXT, MARKS, CharCorruptionDataset, NameDataset, must_fit
 from model import GPT, GPTConfig
@@ -26,20 +26,20 @@ from utils import evaluate_places, one_sentence, verdict
 
 FUNCTIONS = ("pretrain", "finetune", "evaluate")
 PATHS = {
-    "pretrain": {"writing_params_path": "where the pretrained parameters go"},
+    "pretrain": {"writing_params_path": "file for the pretrained parameters"},
     "finetune": {
         "finetune_corpus_path": "questions and answers, tab-separated",
-        "writing_params_path": "where the fine-tuned parameters go",
+        "writing_params_path": "file for the fine-tuned parameters",
     },
     "evaluate": {
         "reading_params_path": "the fine-tuned parameters",
-        "eval_corpus_path": "questions, with answers or without",
-        "outputs_path": "where the predictions go, one a line",
+        "eval_corpus_path": "questions, with or without answers",
+        "outputs_path": "file for the predictions, one per line",
     },
 }
 FASTER = (
     "A faster way to the same knowledge is the lab's modern preset: "
-    "attnlab pretrain --config recipes/birthplaces-pretrain.yaml --corpus wiki.txt "
+    "attnlab pretrain --config birthplaces-pretrain --corpus wiki.txt "
     "--questions birth_places_train.tsv --dev birth_dev.tsv"
 )
 
@@ -53,7 +53,9 @@ def make_parser(function: str) -> Parser:
     training = function != "evaluate"
     parser = Parser(prog=f"python src/run.py {function}", allow_abbrev=False)
     parser.add_argument("variant", help=" or ".join(VARIANTS))
-    parser.add_argument("pretrain_corpus_path", type=Path, help="one document a line; its characters are the model's")
+    parser.add_argument(
+        "pretrain_corpus_path", type=Path, help="one document per line; its characters are the vocabulary"
+    )
     for name, meaning in PATHS[function].items():
         parser.add_argument(f"--{name}", type=Path, required=True, metavar="FILE", help=meaning)
     if function == "finetune":
@@ -61,10 +63,10 @@ def make_parser(function: str) -> Parser:
             "--reading_params_path",
             type=Path,
             metavar="FILE",
-            help="pretrained parameters to begin with; without them, no pretraining",
+            help="pretrained parameters to start from; without them, no pretraining",
         )
     if training:
-        parser.add_argument("--epochs", type=_whole(1), help="fewer than the assignment's, to try it out")
+        parser.add_argument("--epochs", type=_whole(1), help="number of epochs (default: the assignment's)")
         parser.add_argument("--seed", type=_whole(0), default=0, help="of everything random (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (auto)")
     for name, default in (("layers", 4), ("heads", 8), ("width", 256)):
@@ -75,7 +77,7 @@ def make_parser(function: str) -> Parser:
 def _whole(least: int) -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {least}, not {text!r}")
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least}, got {text!r}")
         return int(text)
 
     return parse
@@ -103,7 +105,7 @@ def main(words: list[str]) -> None:
         raise UserError(unknown("variant", args.variant, VARIANTS))
     for path in (getattr(args, "writing_params_path", None), getattr(args, "outputs_path", None)):
         if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise UserError(f"{path} cannot be written: its folder does not exist, or it is a folder itself.")
+            raise UserError(f"{path} cannot be written: its folder does not exist, or it is a folder.")
     {"pretrain": pretrain, "finetune": finetune, "evaluate": evaluate}[function](args)
 
 
@@ -175,9 +177,9 @@ def evaluate(args: argparse.Namespace) -> None:
     model = make_model(args, corpus)
     load_params(args.reading_params_path, model, corpus.itos, str(args.pretrain_corpus_path))
     model.lab.to(resolve_device(args.device))
-    said = [" ".join(each.text.splitlines()) for each in answer(model.lab, corpus.vocabulary, questions)]
-    write_text(args.outputs_path, "".join(f"{text}\n" for text in said))
-    total, correct = evaluate_places(path, said)
+    places = [" ".join(each.text.splitlines()) for each in answer(model.lab, corpus.vocabulary, questions)]
+    write_text(args.outputs_path, "".join(f"{text}\n" for text in places))
+    total, correct = evaluate_places(path, places)
     print(verdict(total, correct) if total else f"Predictions written to {args.outputs_path}; no targets provided")
 
 
@@ -200,9 +202,10 @@ def make_model(args: argparse.Namespace, corpus: CharCorruptionDataset) -> GPT:
 
 
 def unknown_characters(corpus: CharCorruptionDataset, path: Path, texts: list[str]) -> list[str]:
-    """A note on the characters the model cannot tell apart, if there are any."""
-    found = "".join(corpus.unknown_characters(texts))
-    return [f"{path} has characters the pretraining text has not, read as unknown: {found}"] if found else []
+    """A note on unknown characters, if there are any."""
+    characters = "".join(corpus.unknown_characters(texts))
+    note = f"{path} has characters that are not in the pretraining text, read as unknown: {characters}"
+    return [note] if characters else []
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """`Trainer(model, train_dataset, test_dataset, config).train()`: the course's names for the lab's training.
 
-Training goes through a run folder beside the parameters file, `NAME.params.run/`. Whatever happens, the same call
-goes on where the folder's last checkpoint is and ends with the same parameters, to the bit.
+Training uses a run folder beside the parameters file, `NAME.params.run/`. After any stop, the same call resumes at
+the folder's last checkpoint and ends with the same parameters, to the bit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from params import save_params
 
 @dataclass(frozen=True)
 class TrainerConfig:
-    """The settings of a training, by the course's names and with its defaults."""
+    """The settings of a training, with the course's names and defaults."""
 
     max_epochs: int = 10
     batch_size: int = 64
@@ -49,12 +49,12 @@ class TrainerConfig:
     ckpt_path: str | Path | None = None
     """The parameters file; without one, the result is in a new folder in runs/ and in the model."""
     num_workers: int = 0
-    """Accepted as in the course; batches are made in this process, which is not what takes the time."""
+    """Accepted as in the course; batches are built in this process, which takes little time."""
     seed: int = 0
     device: str = "auto"
 
     def job(self, examples: int, length: int) -> JobConfig:
-        """The same in the lab's words, for so many examples of so many positions."""
+        """The same as the lab's settings, for a number of examples of `length` positions."""
         return JobConfig(
             optimizer=OptimizerSection(
                 lr=self.learning_rate,
@@ -70,22 +70,22 @@ class TrainerConfig:
         )
 
     def _schedule(self, examples: int, length: int) -> ScheduleSection:
-        """The course counts every position, padding too, so its tokens are steps: all batches have one length.
+        """The course counts every position, also padding, so its tokens are steps: all batches have one length.
 
-        The rate is a cosine from the peak to a tenth of it at `final_tokens`. Longer runs follow the cosine on:
+        The rate is a cosine from the peak to a tenth of it at `final_tokens`. In longer runs the cosine continues:
         in 650 epochs of pretraining the rate is high again after 400 and low again after 600.
         """
         if not self.lr_decay:
             return ScheduleSection(name="constant")
-        tokens_a_step = examples * length / -(-examples // self.batch_size)
-        fall = max(1, round((self.final_tokens - self.warmup_tokens) / tokens_a_step))
+        tokens_per_step = examples * length / -(-examples // self.batch_size)
+        fall = max(1, round((self.final_tokens - self.warmup_tokens) / tokens_per_step))
         return ScheduleSection(
-            name="wave", wave_steps=fall, warmup_steps=round(self.warmup_tokens / tokens_a_step), final=0.1
+            name="wave", wave_steps=fall, warmup_steps=round(self.warmup_tokens / tokens_per_step), final=0.1
         )
 
 
 class Trainer:
-    """Trains a model. `facts` tell what the data are, so that a training is not continued with others."""
+    """Trains a model. `facts` identify the data, so that a training is not resumed with others."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _Job:
         model, test = trainer.model, trainer.test_dataset
         size = ", ".join(f"{name} {value}" for name, value in model.config.described().items())
         if device == "cpu" and self.hint:
-            self._say_how_long()
+            self._print_estimate()
         evaluate = None
         if test is not None:
             held = Examples(test, trainer.config.seed)
@@ -143,7 +143,7 @@ class _Job:
             save_params(Path(path), self.trainer.model, self.trainer.train_dataset.itos)
         return {}
 
-    def _say_how_long(self) -> None:
+    def _print_estimate(self) -> None:
         plan = BatchPlan(self.examples.lengths, int(self.config.batch.size or 1), by_length=False)
         batches = Batches(self.examples, plan)
         steps = batches.steps_in(0) * int(self.config.training.epochs or 1)
@@ -155,10 +155,10 @@ class _Job:
 
 
 class Examples:
-    """A dataset of pairs (x, y) as the lab batches it: cut behind the longest example, PAD no target.
+    """A dataset of pairs (x, y) as the lab batches it: cut after the longest example, PAD not a target.
 
     A dataset may draw with `random`: the draws depend on the seed, the epoch and the example only, so that a run
-    can be taken up anywhere.
+    can be resumed anywhere.
     """
 
     def __init__(self, dataset: CharacterDataset, seed: int) -> None:
@@ -180,5 +180,5 @@ class Examples:
 
 
 def run_folder(params: Path) -> Path:
-    """Where the training of a parameters file lives."""
+    """The run folder of a parameters file."""
     return params.with_name(params.name + ".run")

@@ -1,4 +1,4 @@
-"""Counting right answers, and one sentence instead of a traceback for what a user can get wrong."""
+"""Counting correct answers, and one sentence instead of a traceback for a user's mistake."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from attnlab.data.questions import read_questions
 
 
 def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tuple[float, float]:
-    """How many places there are and how many were predicted to the letter; (0, 0) for a file without answers."""
+    """The number of places and of exact predictions; (0, 0) for a file without answers."""
     questions, answers, _ = read_questions(Path(filepath))
     if len(predicted_places) != len(questions):
         raise UserError(
@@ -20,7 +20,7 @@ def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tu
         )
     if answers is None:
         return 0.0, 0.0
-    right = sum(said == place for said, place in zip(predicted_places, answers, strict=True))
+    right = sum(predicted == place for predicted, place in zip(predicted_places, answers, strict=True))
     return float(len(answers)), float(right)
 
 

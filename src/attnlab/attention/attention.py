@@ -3,7 +3,7 @@
     Y_i = softmax(Q_i K_iᵀ / √D) V_i,   Y = [Y_1; …; Y_H] A
 
 Vaswani et al. 2017, "Attention is all you need", arXiv:1706.03762. O(T²) time; the fused kernel
-never holds the T × T weights, so its memory is O(T).
+never stores the T × T weights, so its memory is O(T).
 """
 
 from __future__ import annotations
@@ -15,20 +15,18 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.masks import Sight, positions_of
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import LinearProjections, merge_heads, qk_norm
-from attnlab.attention.parts.weighting import Dot, Weighted, softmax
+from attnlab.attention.parts.weighting import Dot, VisibleKeys, Weighted, positions_of, softmax
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class Attention(nn.Module):
-    """Project, place, let queries meet keys, mix values, project back.
+    """Project, apply positions, compare queries with keys, mix values, project back.
 
     `projections`  x (B, T, C) to queries (B, H, T, D), keys and values (B, G, T, D)
-    `core`         queries, keys, values, a Sight and a bias on the scores to outputs (B, H, T, D)
+    `core`         queries, keys, values, the visible keys and a bias on the scores to outputs (B, H, T, D)
     """
 
     def __init__(self, shape: MixerShape, projections: nn.Module, core: nn.Module) -> None:
@@ -45,19 +43,17 @@ class Attention(nn.Module):
         at = positions_of(x) if cache is None else cache.positions(x)
         queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
         if cache is None:
-            sight = Sight(at, at, self.causal, padding)
+            visible = VisibleKeys(at, at, self.causal, padding)
         else:
-            keys, values = cache.append("keys", keys, at), cache.append("values", values, at)
-            cache.advance(x, padding)
-            sight = cache.sight(at, keys.shape[2])
-        bias = self.relative.bias(sight.queries_at, sight.keys_at)
-        return self.output(merge_heads(self.core(queries, keys, values, sight, bias)))
+            visible, (keys, values) = cache.extend(x, padding, at, keys=keys, values=values)
+        bias = self.relative.bias(visible.queries_at, visible.keys_at)
+        return self.output(merge_heads(self.core(queries, keys, values, visible, bias)))
 
     def packed(self, x: Tensor, groups: Sequence[tuple[int, int]]) -> Tensor:
-        """The same for sequences that lie one after the other without padding, x (N, C).
+        """The same for sequences stored one after the other without padding, x (N, C).
 
-        `groups` says how many of which length: (rows, length), again and again. Only where queries meet keys
-        must sequences be told apart; the projections do not care.
+        `groups` lists how many sequences of which length: (rows, length). The projections treat all tokens
+        alike; only the comparison of queries with keys needs to separate the sequences.
         """
         sizes = [rows * length for rows, length in groups]
         parts = zip(*(part.split(sizes, dim=2) for part in self._project(x[None])), strict=True)
@@ -66,8 +62,8 @@ class Attention(nn.Module):
             queries, keys, values = (_in_rows(part, group) for part in (queries, keys, values))
             at = torch.arange(group[1], device=x.device)
             queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
-            sight = Sight(at, at, self.causal)
-            y = self.core(queries, keys, values, sight, self.relative.bias(at, at))  # (rows, H, length, D)
+            visible = VisibleKeys(at, at, self.causal)
+            y = self.core(queries, keys, values, visible, self.relative.bias(at, at))  # (rows, H, length, D)
             mixed.append(merge_heads(y).flatten(0, 1))
         return self.output(torch.cat(mixed))
 
@@ -83,19 +79,21 @@ def _in_rows(part: Tensor, group: tuple[int, int]) -> Tensor:
 
 
 class Fused(nn.Module):
-    """Softmax of scaled dot products by torch's own kernel."""
+    """Softmax of scaled dot products by torch's fused kernel."""
 
     def __init__(self, dropout: float = 0.0) -> None:
         super().__init__()
         self.dropout = dropout
-        self.open = Weighted(Dot(), softmax, dropout)
+        self.explicit = Weighted(Dot(), softmax, dropout)
 
-    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, sight: Sight, bias: Tensor | None) -> Tensor:
+    def forward(
+        self, queries: Tensor, keys: Tensor, values: Tensor, visible: VisibleKeys, bias: Tensor | None
+    ) -> Tensor:
         if self.dropout and self.training and queries.device.type == "cpu":
-            # There the kernel has no dropout, and what torch does instead is slower than the open path.
-            return self.open(queries, keys, values, sight, bias)
-        plain = sight.triangular and bias is None  # the case the kernel has a short cut for
-        mask = None if plain else sight.mask()
+            # The CPU kernel has no dropout, and torch's fallback is slower than the explicit weights.
+            return self.explicit(queries, keys, values, visible, bias)
+        triangular = visible.triangular and bias is None  # the kernel has a shortcut for this case
+        mask = None if triangular else visible.mask()
         if bias is not None:
             bias = bias.to(queries.dtype)
             mask = bias if mask is None else bias.masked_fill(~mask, float("-inf"))
@@ -104,7 +102,7 @@ class Fused(nn.Module):
             keys,
             values,
             attn_mask=mask,
-            is_causal=plain,
+            is_causal=triangular,
             dropout_p=self.dropout if self.training else 0.0,
             enable_gqa=keys.shape[1] != queries.shape[1],
         )

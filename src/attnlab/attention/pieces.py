@@ -1,16 +1,16 @@
-"""Scaled dot-product attention, one step a function, a line or two each.
+"""Scaled dot-product attention, one step per function, a line or two each.
 
 The equations, for one head of size d = n_embd / n_heads:
 
-    A  = Q Kᵀ / √d                     scores, one row a query, one column a key
-    A  = A where j ≤ i, else −∞        causal: token i sees itself and what came before
+    A  = Q Kᵀ / √d                     scores, one row per query, one column per key
+    A  = A where j ≤ i, else −∞        causal: token i sees itself and the tokens before
     A' = softmax(A) along each row     weights
     O  = A' V                          each output is a weighted mean of the values
 
 B is the batch, T the tokens, C the width, H the heads, D = C / H. Every step works on the last two axes
 only, so it takes (B, T, C) as well as (B, H, T, D). These are the names and signatures of the course
 notebook; `self_attention` equals `torch.nn.functional.multi_head_attention_forward` with identity
-projections. For training, prefer the fused path: these keep the whole (T, T) matrix in memory.
+projections. For training, prefer the fused kernel: these store the whole (T, T) matrix.
 """
 
 from __future__ import annotations
@@ -20,7 +20,22 @@ import math
 import torch
 from torch import Tensor, nn
 
+from attnlab.attention.parts.projections import merge_heads, split_heads
 from attnlab.base.errors import UserError
+
+__all__ = [
+    "apply_causal_mask",
+    "attn_scaled",
+    "attn_softmax",
+    "compute_outputs",
+    "init_qkv_proj",
+    "make_causal_mask",
+    "merge_heads",
+    "pairwise_similarities",
+    "self_attention",
+    "split_heads",
+    "split_heads_qkv",
+]
 
 
 def init_qkv_proj(n_embd: int) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
@@ -58,26 +73,16 @@ def apply_causal_mask(mask: Tensor, A: Tensor) -> Tensor:
     return A.masked_fill(mask.to(A.device) == 0, -math.inf)
 
 
-def split_heads(Q: Tensor, n_heads: int) -> Tensor:
-    """Give each head its own D consecutive features: (B, T, C) → (B, T, H, D) → (B, H, T, D)."""
-    return Q.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
-
-
 def split_heads_qkv(Q: Tensor, K: Tensor, V: Tensor, n_heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """`split_heads` for all three."""
     return split_heads(Q, n_heads), split_heads(K, n_heads), split_heads(V, n_heads)
-
-
-def merge_heads(y: Tensor) -> Tensor:
-    """The inverse of `split_heads`: (B, H, T, D) → (B, T, H, D) → (B, T, C)."""
-    return y.transpose(-3, -2).flatten(-2)
 
 
 def self_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: bool = True) -> Tensor:
     """softmax(Q Kᵀ / √d) V in each head, without an output projection: three (B, T, C) → (B, T, C)."""
     if not Q.shape == K.shape == V.shape:
         shapes = ", ".join(str(tuple(x.shape)) for x in (Q, K, V))
-        raise UserError(f"Q, K and V have shapes {shapes}: give all three the same (B, T, C).")
+        raise UserError(f"expected Q, K and V of the same shape (B, T, C), got {shapes}.")
     n_tok, n_embd = Q.shape[-2:]
     if n_embd % n_heads:
         raise UserError(f"width {n_embd} cannot be split into {n_heads} heads: choose a divisor of {n_embd}.")

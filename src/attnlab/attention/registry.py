@@ -1,11 +1,11 @@
-"""All attention variants by name, and the door through which a mixer is built.
+"""All attention variants by name, and the function that builds a mixer.
 
 A mixer is an `nn.Module` built from one `MixerShape` that maps tokens (B, T, C) to (B, T, C):
 
     forward(x, padding=None, cache=None)
 
 `padding` (B, T) is True for real tokens, which come first in each row. With a `Cache`, which is for causal
-mixers, the call continues the sequence the cache has seen; the outputs are those of one pass over the whole.
+mixers, the call continues the sequence in the cache; the outputs are those of one pass over the whole.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from collections.abc import Callable
 from torch import nn
 
 from attnlab.attention.parts.positions import check_positions
-from attnlab.attention.shape import MixerShape
 from attnlab.attention.user_file import load_variant
-from attnlab.attention.variant import INSIDE, Variant
+from attnlab.attention.variant import INSIDE, MixerShape, Variant
 from attnlab.base.errors import UserError, unknown
 
 VARIANTS: dict[str, Variant] = {}
@@ -28,40 +27,37 @@ Builder = Callable[[MixerShape], nn.Module]
 def variant(
     name: str, *, equation: str, paper: str, time: float, memory: float, positions: frozenset[str] = frozenset()
 ) -> Callable[[Builder], Builder]:
-    """Enter the decorated builder under its name."""
+    """Register the decorated builder under its name."""
 
-    def enter(build: Builder) -> Builder:
+    def register(build: Builder) -> Builder:
         VARIANTS[name] = Variant(name, build, equation, paper, time, memory, positions)
         return build
 
-    return enter
+    return register
 
 
 def find_variant(name: str) -> Variant:
-    """The variant of that name, or the one in the user's own file when the name ends in .py."""
+    """The variant of that name, or the one in a user's file when the name ends in .py."""
     if name.endswith(".py"):
         return load_variant(name)
     if name not in VARIANTS:
         raise UserError(
-            unknown("attention", name, VARIANTS) + " `attnlab attention` lists all; your own is a path to a .py file."
+            unknown("attention", name, VARIANTS) + " `attnlab attention` lists all; for your own, give a .py file."
         )
     return VARIANTS[name]
 
 
 def build_mixer(name: str, shape: MixerShape) -> nn.Module:
     """The mixer of that name, or of that file, in that shape."""
-    found = find_variant(name)
+    variant = find_variant(name)
     check_positions(shape.positions)
-    if shape.positions in INSIDE - found.positions:
+    if shape.positions in INSIDE - variant.positions:
         raise UserError(
-            f"attention {name!r} has no place for {shape.positions} positions: "
+            f"attention {name!r} does not support {shape.positions} positions: "
             "use learned, sinusoidal or none, which act on the embeddings."
         )
-    if shape.causal and not found.causal:
-        raise UserError(
-            f"attention {name!r} sees all positions at once and cannot be causal: "
-            "use it in a model that reads both ways, or choose another."
-        )
-    if not shape.causal and not found.bidirectional:
-        raise UserError(f"attention {name!r} is causal only: choose another for a model that reads both ways.")
-    return found.build(shape)
+    if shape.causal and not variant.causal:
+        raise UserError(f"attention {name!r} cannot be causal: use it in a bidirectional model, or choose another.")
+    if not shape.causal and not variant.bidirectional:
+        raise UserError(f"attention {name!r} is causal only: choose another for a bidirectional model.")
+    return variant.build(shape)

@@ -1,4 +1,4 @@
-"""A starting file for a person's own attention, with a test next to it."""
+"""A template for a user's own attention, with a test next to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MIXER = '''"""{title}: say here what it does and why it might help.
 Try it:
     attnlab audit {file}
     pytest {test}
-In a model: wherever a name of an attention is asked for, give the path of this file.
+In a model: give the path of this file wherever the name of an attention is expected.
 """
 
 import math
@@ -25,13 +25,13 @@ from attnlab.attention import MixerShape
 
 
 class {title}(nn.Module):
-    """Maps tokens (B, T, C) to (B, T, C). B sequences, T tokens each, C numbers a token.
+    """Maps tokens (B, T, C) to (B, T, C). B sequences of T tokens, C numbers per token.
 
     This start is causal attention with one difference from the standard: the keys are the tokens
-    themselves. Change what you like; the audit tells you what breaks.
+    themselves. Change what you like; the audit reports what breaks.
     """
 
-    # Shown by `attnlab audit`. `time` and `memory` are promises: powers of T it holds you to.
+    # Shown by `attnlab audit`. `time` and `memory` are promises: powers of T that the audit checks.
     equation = "softmax(Q xᵀ / √D) V"
     paper = "mine"
     time = 2
@@ -44,13 +44,13 @@ class {title}(nn.Module):
         self.queries = nn.Linear(shape.width, shape.width)
         self.values = nn.Linear(shape.width, shape.width)
         self.dropout = nn.Dropout(shape.dropout)
-        # A part called `output` starts at zero in a model that is built with zero_init.
+        # A part named `output` starts at zero in a model with zero_init.
         self.output = nn.Linear(shape.width, shape.width)
 
     def forward(self, x: torch.Tensor, padding: torch.Tensor | None = None) -> torch.Tensor:
         """padding (B, T) is True for real tokens, which come first in each row.
 
-        Without an argument `cache`, decoding runs the whole sequence for each new token: right, but slow.
+        Without an argument `cache`, decoding runs the whole sequence for each new token: correct, but slow.
         """
         T = x.shape[1]
         queries, keys, values = self.split(self.queries(x)), self.split(x), self.split(self.values(x))
@@ -83,7 +83,7 @@ from attnlab.models.gpt import GPT, GPTShape
 FILE = str(Path(__file__).with_name("{file}"))
 
 
-def test_it_is_what_it_says_it_is():
+def test_it_passes_the_audit():
     report = audit(FILE, cost=False, half=False)
     assert report.passed, [finding for finding in report.findings if finding.passed is False]
 
@@ -111,12 +111,12 @@ def test_a_model_with_it_learns():
 
 
 def write_starter(name: str, folder: Path) -> tuple[Path, Path]:
-    """Write NAME.py and test_NAME.py into the folder; nothing that exists is touched."""
+    """Write NAME.py and test_NAME.py into the folder; existing files are never overwritten."""
     stem = name.removesuffix(".py").replace("-", "_")
     if not stem.isidentifier() or keyword.iskeyword(stem):
         raise UserError(f"{name!r} cannot be the name of a Python file: use letters, digits and _, as in my_idea.")
     if not folder.is_dir():
-        raise UserError(f"there is no folder {folder}: make it first, or name another with --folder.")
+        raise UserError(f"there is no folder {folder}: create it first, or give another with --folder.")
     mixer, test = folder / f"{stem}.py", folder / f"test_{stem}.py"
     for path in (mixer, test):
         if path.exists():

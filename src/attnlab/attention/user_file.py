@@ -1,8 +1,8 @@
-"""A variant from the user's own Python file: one class, built from a MixerShape, (B, T, C) to (B, T, C).
+"""A variant from a user's Python file: one class, built from a MixerShape, (B, T, C) to (B, T, C).
 
-The class may say more about itself in class attributes of the same names as the fields of `Variant`
+The class may describe itself in class attributes with the names of the fields of `Variant`
 (`equation`, `paper`, `time`, `memory`, `positions`, `causal`, `bidirectional`). Its forward takes x and,
-if it wants them, `padding` and `cache`; without `cache`, decoding replays the sequence for it.
+optionally, `padding` and `cache`; without `cache`, decoding runs the whole sequence for each token.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import Variant
+from attnlab.attention.variant import MixerShape, Variant
 from attnlab.base.errors import UserError
 
 HELP = "`attnlab new attention NAME` writes a file to start from."
@@ -28,13 +27,13 @@ def load_variant(path: str) -> Variant:
     """The variant in the file at `path`."""
     file = Path(path)
     kind = _one_class(_run(file), file)
-    told = {
+    facts = {
         field: getattr(kind, field)
         for field in ("equation", "paper", "time", "memory", "positions", "causal", "bidirectional")
         if hasattr(kind, field) and not callable(getattr(kind, field))
     }
-    positions = told.get("positions", ())
-    told["positions"] = frozenset([positions] if isinstance(positions, str) else positions)
+    positions = facts.get("positions", ())
+    facts["positions"] = frozenset([positions] if isinstance(positions, str) else positions)
 
     def build(shape: MixerShape) -> nn.Module:
         try:
@@ -44,11 +43,11 @@ def load_variant(path: str) -> Variant:
         except Exception as error:
             raise _in_file(error, file, f"{kind.__name__}(shape) cannot be built") from error
 
-    return Variant(name=str(file), build=build, **told)
+    return Variant(name=str(file), build=build, **facts)
 
 
 class OwnMixer(nn.Module):
-    """A user's mixer behind the full interface, its output checked."""
+    """A user's mixer with the full interface, its output checked."""
 
     def __init__(self, inner: nn.Module, source: str) -> None:
         super().__init__()
@@ -78,8 +77,8 @@ class OwnMixer(nn.Module):
         if not isinstance(y, Tensor) or y.shape != x.shape:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
             raise UserError(
-                f"{self.source}: {type(self.inner).__name__}.forward was given (B, T, C) = {tuple(x.shape)} "
-                f"and returned {got}: a mixer returns the shape it is given."
+                f"{self.source}: {type(self.inner).__name__}.forward expected to return "
+                f"(B, T, C) = {tuple(x.shape)}, the shape of its input, got {got}."
             )
         return y
 
@@ -100,23 +99,23 @@ def _run(file: Path) -> ModuleType:
 
 
 def _one_class(module: ModuleType, file: Path) -> type[nn.Module]:
-    """The file's one module class; with helpers beside it, the one that is called Mixer."""
-    found = [
+    """The file's one module class; with helpers beside it, the one named Mixer."""
+    classes = [
         thing
         for thing in vars(module).values()
         if inspect.isclass(thing) and issubclass(thing, nn.Module) and thing.__module__ == module.__name__
     ]
-    chosen = found if len(found) == 1 else [kind for kind in found if kind.__name__ == "Mixer"]
+    chosen = classes if len(classes) == 1 else [kind for kind in classes if kind.__name__ == "Mixer"]
     if len(chosen) == 1:
         return chosen[0]
-    if not found:
-        raise UserError(f"{file} holds no torch.nn.Module class: write one that maps (B, T, C) to (B, T, C). {HELP}")
-    names = ", ".join(kind.__name__ for kind in found)
-    raise UserError(f"{file} holds {len(found)} module classes ({names}): keep one, or call the attention Mixer.")
+    if not classes:
+        raise UserError(f"{file} contains no torch.nn.Module class: write one that maps (B, T, C) to (B, T, C). {HELP}")
+    names = ", ".join(kind.__name__ for kind in classes)
+    raise UserError(f"{file} contains {len(classes)} module classes ({names}): keep one, or name the attention Mixer.")
 
 
 def _in_file(error: Exception, file: Path, what: str) -> UserError:
-    """One sentence with the line of the user's own file in which it happened."""
+    """One sentence with the line of the user's file that failed."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == file.name]
     line = f", line {frames[-1].lineno}" if frames else ""
     return UserError(f"{file}{line}: {what}: {type(error).__name__}: {error}")

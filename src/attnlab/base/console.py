@@ -1,4 +1,4 @@
-"""Where the lab speaks: results to standard output, remarks to standard error.
+"""The lab's output: results to standard output, remarks to standard error.
 
 Colours and bars appear on a terminal only (rich decides; NO_COLOR is honoured).
 `--quiet` keeps results and errors, `--verbose` adds details.
@@ -14,7 +14,7 @@ from rich.console import Console
 
 
 class Verbosity(enum.IntEnum):
-    SILENT = -1  # one of several processes that does not speak: errors only
+    SILENT = -1  # for all but the first of several processes: errors only
     QUIET = 0
     NORMAL = 1
     VERBOSE = 2
@@ -35,14 +35,14 @@ def verbosity() -> Verbosity:
 
 
 def result(text: object = "") -> None:
-    """What the command was asked for: printed even with --quiet."""
+    """The result of the command: printed even with --quiet."""
     if _verbosity > Verbosity.SILENT:
         out.print(text)
 
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """A sign of life while something takes seconds and has no steps to count; on a terminal only."""
+    """Show a spinner while something takes seconds and has no steps to count; on a terminal only."""
     if err.is_terminal and _verbosity > Verbosity.QUIET:
         with err.status(text):
             yield
@@ -51,7 +51,7 @@ def working(text: str) -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """A remark on what is going on."""
+    """A remark on progress."""
     if _verbosity >= Verbosity.NORMAL:
         err.print(text, markup=False)
 
@@ -63,7 +63,7 @@ def detail(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Something the user should know: the lab changed or refused part of what was asked."""
+    """Something the user should know, such as a setting the lab changed."""
     if _verbosity > Verbosity.SILENT:
         err.print(f"note: {text}", markup=False, style="yellow")
 

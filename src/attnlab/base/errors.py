@@ -1,8 +1,8 @@
-"""Errors a person can cause or meet, each told in one sentence instead of a traceback.
+"""Errors a user can cause or meet, each printed as one sentence instead of a traceback.
 
-`UserError`  what was typed or given is wrong: exit code 2, nothing has been written.
-`RunFailed`  a run that started could not go on: exit code 1, the reason stands in its folder.
-Anything else that escapes is a fault of the lab and keeps its traceback.
+`UserError`  an input is wrong: exit code 2, nothing has been written.
+`RunFailed`  a run that started had to stop: exit code 1, the reason is in its folder.
+Any other exception is a fault of the lab and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from collections.abc import Iterable
 
 
 class UserError(Exception):
-    """Something the user typed or gave is wrong. The message says what, where and what to do."""
+    """An input of the user is wrong. The message is one sentence: what is wrong, where, and what to do."""
 
     exit_code = 2
 
 
 class RunFailed(Exception):
-    """A run had to stop. The message names the cause and what is kept."""
+    """A run had to stop. The message names the cause and what was saved."""
 
     exit_code = 1
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
     """The choice closest in spelling to `name`, or None when nothing is close."""
-    found = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.6)
+    return matches[0] if matches else None
 
 
 def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
@@ -38,6 +38,6 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error of a library comes to, short enough for a sentence."""
+    """The first line of a library's error, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(" .:")[:160] if lines else type(error).__name__

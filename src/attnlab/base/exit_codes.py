@@ -1,4 +1,4 @@
-"""How a command ends: whatever a user can have caused is told in one sentence, with an exit code."""
+"""How a command ends: an error that a user can cause is printed as one sentence, with an exit code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.base.interrupts import Interrupted
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Around all that a command or a script does."""
+    """Wrap everything a command or a script does."""
     try:
         yield
     except (UserError, RunFailed) as error:
@@ -22,6 +22,6 @@ def one_sentence() -> Iterator[None]:
     except Interrupted as interruption:
         sys.exit(interruption.exit_code)
     except KeyboardInterrupt:
-        sys.exit(130)  # a second Ctrl-C: at once, and the run folder says so
+        sys.exit(130)  # a second Ctrl-C: stop at once; the run folder records it
     except BrokenPipeError:
-        sys.exit(141)  # who reads has seen enough
+        sys.exit(141)  # the reader closed the pipe

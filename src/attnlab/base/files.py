@@ -1,4 +1,4 @@
-"""Writing files whole or not at all: a temporary name, flushed to the disk, then renamed."""
+"""Files and folders written completely or not at all: under a temporary name, flushed to disk, then renamed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attnlab.base.errors import UserError
+
 
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` in one step."""
@@ -16,7 +18,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` in one step: a reader sees the old content or the new, never a part."""
+    """Replace `path` by `content` in one step: a reader sees the old or the new content, never a part of it."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -30,7 +32,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """A folder to fill, which takes its name when all is in it; one of that name goes only then."""
+    """A temporary folder to fill, renamed to `path` at the end; an existing folder is removed only then."""
     path = path.absolute()
     partial, old = (path.with_name(f".{path.name}.{os.getpid()}.{what}") for what in ("partial", "old"))
     partial.mkdir(parents=True)
@@ -46,8 +48,16 @@ def whole_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(partial, ignore_errors=True)
 
 
+def check_new_folder(folder: Path) -> None:
+    """Raise for a folder that contains files already, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file: give a folder that is new or empty.")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise UserError(f"{folder} is not empty: give a folder that is new or empty.")
+
+
 def sync(path: Path) -> None:
-    """Flush a file, or the names in a folder, to the disk."""
+    """Flush a file, or the entries of a folder, to disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Numbers and times as a person reads them. Free of torch: listing runs must be quick."""
+"""Numbers and times for people to read. Free of torch, so that listing runs is fast."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import datetime
 
 
 def clock(seconds: float) -> str:
-    """1:02:03, or 2:03."""
+    """A duration as 1:02:03, or 2:03."""
     minutes, rest = divmod(max(0, round(seconds)), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def started_at(iso: str) -> str:
-    """When a run began, for a table."""
+    """The start time of a run, for a table."""
     return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M")

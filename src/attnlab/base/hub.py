@@ -1,7 +1,7 @@
-"""The Hugging Face hub: what a repository holds, its files in the hub's cache, and why they cannot be had.
+"""The Hugging Face hub: the files of a repository, downloads into the hub's cache, and why they fail.
 
-Files are fetched, never run. HF_ENDPOINT, HF_HUB_OFFLINE and the cache's folder (HF_HUB_CACHE, HF_HOME) are read
-when they are needed; `huggingface_hub` reads them once, when it is imported.
+Files are downloaded, never run. HF_ENDPOINT, HF_HUB_OFFLINE and the cache's folder (HF_HUB_CACHE, HF_HOME) are read
+at each use; `huggingface_hub` reads them once, when it is imported.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from attnlab.base.files import sha256
 
 Kind = Literal["model", "dataset"]
 MAIN = "main"
-PATIENCE = 10.0  # seconds for the first answer: without a network nothing hangs
+TIMEOUT = 10.0  # seconds for the first answer, so nothing hangs without a network
 _ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _Answer = TypeVar("_Answer")
 
 
 class Unreachable(UserError):
-    """The hub gives no answer, or none that can be used; the message is half a sentence that says why."""
+    """The hub gives no usable answer; the message is a clause with the reason."""
 
 
-class NotThere(UserError):
-    """The hub answers that it has no such thing, or not for everybody; half a sentence as well."""
+class NotOnHub(UserError):
+    """The hub has no such repository, or not for this user; the message is a clause with the reason."""
 
 
 class RemoteFile(NamedTuple):
     size: int | None
     sha256: str | None
-    """Known for large files only."""
+    """Given for large files only."""
 
 
 def is_id(name: str) -> bool:
@@ -66,7 +66,7 @@ def cache_folder() -> Path:
 
 
 def cached(repo: str, kind: Kind = "model", revision: str = MAIN) -> Path | None:
-    """The snapshot of a repository in the cache; it may lack files."""
+    """The snapshot of a repository in the cache, which may be incomplete."""
     storage = cache_folder() / f"{kind}s--{repo.replace('/', '--')}"
     try:
         commit = (storage / "refs" / revision).read_text().strip()
@@ -77,10 +77,10 @@ def cached(repo: str, kind: Kind = "model", revision: str = MAIN) -> Path | None
 
 
 def listing(repo: str, kind: Kind = "model", revision: str = MAIN) -> dict[str, RemoteFile]:
-    """All files of a repository, as the hub says now."""
+    """All files of a repository, as the hub lists them now."""
     api = _library().HfApi(endpoint=endpoint())
     info = _ask(
-        lambda: api.repo_info(repo, repo_type=kind, revision=revision, files_metadata=True, timeout=PATIENCE),
+        lambda: api.repo_info(repo, repo_type=kind, revision=revision, files_metadata=True, timeout=TIMEOUT),
         f"{kind} {repo}",
     )
     return {
@@ -89,7 +89,7 @@ def listing(repo: str, kind: Kind = "model", revision: str = MAIN) -> dict[str, 
 
 
 def cached_listing(repo: str, kind: Kind = "model", revision: str = MAIN) -> list[str]:
-    """All files of a repository, as they stood when it was last downloaded from; none, if it never was."""
+    """All files of a repository at its last download; empty if there was none."""
     library = _library()
     try:
         found = library.get_cached_repo_tree(repo, repo_type=kind, revision=revision, cache_dir=cache_folder())
@@ -106,9 +106,9 @@ def fetch(
     into: Path | None = None,
     local: bool = False,
 ) -> Path:
-    """The folder in the cache, or `into`, with these files whole in it; `local`: from the cache, or not at all.
+    """The folder in the cache, or `into`, with these files complete; with `local`, from the cache only.
 
-    The library compares sizes; a large file's checksum is compared here, and what differs is removed.
+    The library compares sizes; the checksums of large files are compared here, and a file that differs is removed.
     """
     folder = Path(
         _ask(
@@ -120,23 +120,23 @@ def fetch(
                 cache_dir=cache_folder(),
                 local_dir=into,
                 endpoint=endpoint(),
-                etag_timeout=PATIENCE,
+                etag_timeout=TIMEOUT,
                 local_files_only=local,
             ),
             f"{kind} {repo}",
-            ask=not local,
+            online=not local,
         )
     )
     for name, remote in files.items() if isinstance(files, Mapping) else ():
         if remote.sha256 is not None and sha256(folder / name) != remote.sha256:
             (folder / name).resolve().unlink()
             (folder / name).unlink(missing_ok=True)
-            raise Unreachable(f"{name} of {repo} arrived with another checksum than {endpoint()} names and was removed")
+            raise Unreachable(f"{name} of {repo} had another checksum than {endpoint()} lists and was removed")
     return folder
 
 
 def card(folder: Path) -> dict[str, Any]:
-    """What the README of a repository says in the YAML at its head; nothing, if there is none or it is broken."""
+    """The YAML at the head of a repository's README; empty if it is missing or broken."""
     try:
         text = (folder / "README.md").read_text("utf-8")
         found = yaml.safe_load(text[3:].split("\n---", 1)[0]) if text.startswith("---") else None
@@ -145,21 +145,23 @@ def card(folder: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _ask(call: Callable[[], _Answer], what: str, ask: bool = True) -> _Answer:
-    """The answer, or half a sentence on why there is none."""
-    if ask and offline():
-        raise Unreachable("HF_HUB_OFFLINE forbids to ask the hub")
+def _ask(call: Callable[[], _Answer], what: str, online: bool = True) -> _Answer:
+    """The hub's answer; raises with the reason if there is none."""
+    if online and offline():
+        raise Unreachable("HF_HUB_OFFLINE is set")
     errors = _library().errors
     try:
         with _quietly():
             return call()
     except errors.GatedRepoError:
-        raise NotThere(f"{endpoint()} gives {what} only to who accepted its terms there and set HF_TOKEN") from None
+        raise NotOnHub(
+            f"{endpoint()} offers {what} only to users who accepted its terms there and set HF_TOKEN"
+        ) from None
     except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError):
-        raise NotThere(f"{endpoint()} has no {what}, or not for everybody") from None
+        raise NotOnHub(f"{endpoint()} has no public {what}") from None
     except errors.HFValidationError:
-        raise NotThere(f"{what} is no name the hub allows") from None
-    except Exception as error:  # the library's own HTTP library was requests, then httpx, then httpx2
+        raise NotOnHub(f"{what} is not a valid name on the hub") from None
+    except Exception as error:  # the library's HTTP library has changed between versions
         cause = error.__cause__ or error
         status = getattr(getattr(cause, "response", None), "status_code", None)
         first = str(cause).strip().split("\n")[0].rstrip(".:")[:160] or type(cause).__name__
@@ -171,7 +173,7 @@ def _ask(call: Callable[[], _Answer], what: str, ask: bool = True) -> _Answer:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """No warnings of the library's own; its bars on a terminal only."""
+    """Without the library's warnings; its progress bars on a terminal only."""
     from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars, logging
 
     level, disabled = logging.get_verbosity(), are_progress_bars_disabled()
@@ -191,5 +193,5 @@ def _library():  # type: ignore[no-untyped-def]  # the module itself
         import huggingface_hub
         import huggingface_hub.errors
     except ImportError:
-        raise UserError("the hub needs a package: pip install 'attnlab[hub]'.") from None
+        raise UserError("the hub needs huggingface_hub: pip install 'attnlab[hub]'.") from None
     return huggingface_hub

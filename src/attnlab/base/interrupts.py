@@ -1,6 +1,6 @@
-"""Ctrl-C and SIGTERM ask a run to stop; it saves after the step at hand and says how to go on.
+"""Ctrl-C and SIGTERM request a run to stop; it saves after the current step and prints how to resume.
 
-A second Ctrl-C does not wait. A second SIGTERM changes nothing: a cluster sends several.
+A second Ctrl-C stops at once. A second SIGTERM changes nothing: a cluster sends several.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(Exception):
-    """A run ends before its end, on purpose: its state is saved, and the message says why."""
+    """A run stops early on purpose: its state is saved, and the message gives the reason."""
 
 
 class Interrupted(Stopped):
-    """The run was asked to stop by a signal."""
+    """A signal requested the run to stop."""
 
     def __init__(self, received: signal.Signals) -> None:
         super().__init__(f"stopped by {received.name}")
@@ -30,19 +30,19 @@ class Interrupted(Stopped):
         self.exit_code = 128 + int(received)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.received,)  # one process tells the others
+        return type(self), (self.received,)  # it is sent to the other processes
 
 
 class StopRequest:
-    """Remembers the first signal; the loop looks at it between steps."""
+    """The first signal received; the loop checks it between steps."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self.waits = True  # for the step at hand; an evaluation is given up at once
+        self.waits = True  # for the current step; an evaluation is stopped at once
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Inside, a signal interrupts there and then: nothing is lost by it, and it may take long."""
+        """Inside, a signal interrupts at once: nothing is lost, and waiting could take long."""
         self.check()
         self.waits = False
         try:
@@ -55,14 +55,14 @@ class StopRequest:
             raise Interrupted(self.received)
 
 
-_open: list[StopRequest] = []  # of this process, the innermost last
+_open: list[StopRequest] = []  # in this process, the innermost last
 
 
 @contextmanager
 def listening() -> Iterator[StopRequest]:
-    """Turn signals into a request while a run is on; only the main thread can.
+    """Turn signals into a request while a run is active; only the main thread can.
 
-    A run within another (a cell of a comparison) takes over what the outer one was asked while this one was made ready.
+    A run inside another (a cell of a comparison) inherits a request the outer one received while it was prepared.
     """
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
@@ -75,7 +75,7 @@ def listening() -> Iterator[StopRequest]:
                 return
             raise KeyboardInterrupt
         request.received = signal.Signals(number)
-        console.say(f"{request.received.name}: saving the run (Ctrl-C to stop without) ...")
+        console.say(f"{request.received.name}: saving the run (Ctrl-C again to stop without saving) ...")
         if not request.waits:
             request.check()
 

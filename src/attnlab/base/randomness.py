@@ -1,4 +1,4 @@
-"""The random generators of torch, numpy and Python: seeded, saved, restored, left as they were."""
+"""The random generators of torch, numpy and Python: seeded, saved, restored, left unchanged."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load_random(tensors: Tensors, plain: dict[str, Any]) -> None:
 
 @contextmanager
 def random_untouched() -> Iterator[None]:
-    """Whatever happens inside leaves the generators as they were: evaluating more often changes nothing."""
+    """Restore the generators after the block, so evaluating more often does not change training."""
     before = random_tensors()
     try:
         yield
@@ -56,6 +56,6 @@ def seed_everything(seed: int) -> None:
 
 
 def seed_process(seed: int, rank: int) -> None:
-    """Dropout draws other numbers in each process; the first goes on as if it were alone."""
+    """Give each process other random numbers for dropout; the first keeps those of a single process."""
     if rank:
         seed_everything(int(np.random.SeedSequence([seed, rank]).generate_state(1)[0]))

@@ -1,7 +1,7 @@
-"""torch's own attention, called so that it computes what `self_attention` does: nothing but attention.
+"""torch's own attention, called so that it computes what `self_attention` does: attention without projections.
 
-`multi_head_attention_forward` always projects its inputs and its output; with identity matrices and no
-biases these projections change nothing, exactly.
+`multi_head_attention_forward` always projects its inputs and its output; identity matrices without biases
+make these projections exact no-ops.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def torch_attention(Q: Tensor, K: Tensor, V: Tensor, n_heads: int = 1, causal: b
     identity = torch.eye(n_embd, dtype=Q.dtype)
     hidden = torch.ones(n_tok, n_tok, dtype=torch.bool).triu(1) if causal else None  # torch hides where True
     output, _ = multi_head_attention_forward(
-        Q.transpose(0, 1),  # torch wants (T, B, C)
+        Q.transpose(0, 1),  # torch expects (T, B, C)
         K.transpose(0, 1),
         V.transpose(0, 1),
         embed_dim_to_check=n_embd,

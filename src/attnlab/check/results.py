@@ -1,4 +1,4 @@
-"""What a check says: plain data that goes through JSON unchanged. No torch here."""
+"""Results of the checks: plain data that converts to JSON and back. No torch here."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 
-class Stage(enum.StrEnum):
+class ExerciseStage(enum.StrEnum):
     """The three stages of the exercise, in the order in which a student works through them."""
 
     PLAIN = "plain"
     CAUSAL = "causal"
     HEADS = "heads"
 
-    def up_to(self) -> list[Stage]:
-        stages = list(Stage)
+    def up_to(self) -> list[ExerciseStage]:
+        stages = list(ExerciseStage)
         return stages[: stages.index(self) + 1]
 
 
@@ -26,29 +26,30 @@ class Status(enum.StrEnum):
 
 
 @dataclass
-class Result:
+class CheckResult:
     """One check of one function."""
 
     function: str
-    stage: Stage
+    stage: ExerciseStage
     case: str = ""
     """Which call of the function, where there are several: "3 heads, causal"."""
     status: Status = Status.PASS
     optional: bool = False
-    """The exercise does not ask for this function, so a missing one is not a failure."""
+    """Not required by the exercise: a missing one is not a failure."""
     problem: str = ""
     """What is wrong, in one sentence."""
     expected: str = ""
     came: str = ""
+    """What the function returned; the name is a key of the JSON report."""
     largest_difference: float | str | None = None
     first_difference: dict[str, Any] | None = None
-    """The first entry that differs: its index, the value expected there, the value that came."""
+    """The first entry that differs: its `index`, the value `expected` there, the value that `came`."""
     mistake: str | None = None
     """The key of the catalogued mistake that gives exactly this answer."""
     advice: str = ""
     line: int | None = None
     where: str = ""
-    """The line as a place to go to: `mine.py:12` or `mine.ipynb, code cell 3, line 2`."""
+    """The line as a location: `mine.py:12` or `mine.ipynb, code cell 3, line 2`."""
     remarks: list[str] = field(default_factory=list)
 
     @property
@@ -60,33 +61,33 @@ class Result:
         return self.status is Status.FAIL or (self.status is Status.MISSING and not self.optional)
 
     @classmethod
-    def from_event(cls, event: dict[str, Any]) -> Result:
-        """The result that a child's event carries."""
+    def from_event(cls, event: dict[str, Any]) -> CheckResult:
+        """The result in an event of the child process."""
         values = {f.name: event[f.name] for f in fields(cls)}
-        return cls(**{**values, "stage": Stage(event["stage"]), "status": Status(event["status"])})
+        return cls(**{**values, "stage": ExerciseStage(event["stage"]), "status": Status(event["status"])})
 
 
 @dataclass
-class Job:
-    """What the parent asks of the child: this text, up to this stage, but not what is known already."""
+class CheckRequest:
+    """What the parent sends to the child: check this text up to this stage, except what has a result already."""
 
     path: str
     text: str
-    stage: Stage
+    stage: ExerciseStage
     time_limit: float
     skip_lines: list[int] = field(default_factory=list)
-    """Top-level statements that ended an earlier child."""
+    """Top-level statements that killed an earlier child."""
     known: dict[str, str] = field(default_factory=dict)
-    """Checks that have a result, with their status."""
+    """Checks that have a result already, with their status."""
 
     @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Job:
-        return cls(**{**data, "stage": Stage(data["stage"])})
+    def from_json(cls, data: dict[str, Any]) -> CheckRequest:
+        return cls(**{**data, "stage": ExerciseStage(data["stage"])})
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something worth knowing about the file that fails nothing."""
+    """Something worth knowing about the file that is not a failure."""
 
     text: str
     line: int | None = None
@@ -94,10 +95,10 @@ class Remark:
 
 
 @dataclass
-class Report:
+class CheckReport:
     file: str
-    stage: Stage
-    results: list[Result]
+    stage: ExerciseStage
+    results: list[CheckResult]
     remarks: list[Remark]
 
     @property
@@ -108,8 +109,8 @@ class Report:
         return {"passed": self.passed, **asdict(self)}
 
 
-def point_to_causes(report: Report) -> Report:
-    """self_attention made of a wrong piece is wrong too: send the reader to the piece."""
+def point_to_causes(report: CheckReport) -> CheckReport:
+    """A wrong piece makes self_attention wrong too: point the reader to the piece."""
     failures = [result for result in report.results if result.status is Status.FAIL]
     for whole in failures:
         if whole.function != "self_attention":
@@ -121,5 +122,5 @@ def point_to_causes(report: Report) -> Report:
             whole.advice = f"this follows from {' and '.join(names)}: correct that first."
         elif not keys and pieces and whole.first_difference:
             names = dict.fromkeys(piece.function for piece in pieces)
-            whole.advice = f"correct {', '.join(names)} first: that may be all."
+            whole.advice = f"correct {', '.join(names)} first: that may be enough."
     return report

@@ -1,7 +1,7 @@
-"""The parent: run the checks in child processes, and survive whatever happens in them.
+"""The parent: run the checks in child processes, and survive their crashes.
 
-A child that dies or hangs is replaced by a new one, which passes over the statement or the check that ended
-the last. So every other function is still checked.
+A child that dies or hangs is replaced by a new one, which skips the statement or the check that killed
+the last one. So every other function is still checked.
 """
 
 from __future__ import annotations
@@ -21,106 +21,106 @@ from pathlib import Path
 from typing import IO, Any
 
 from attnlab.base.errors import RunFailed
-from attnlab.check.results import Job, Remark, Report, Result, Stage, Status, point_to_causes
-from attnlab.check.source import Source, read_remarks, read_source
+from attnlab.check.results import CheckReport, CheckRequest, CheckResult, ExerciseStage, Remark, Status, point_to_causes
+from attnlab.check.student_file import StudentFile, read_student_file, remarks_on_text
 
 START_SECONDS = 120.0  # importing torch from a cold disk
-GRACE_SECONDS = 15.0  # what a child gets beyond its own time limit before it is ended
-CHILDREN = 30
+GRACE_SECONDS = 15.0  # what a child gets beyond its own time limit before it is killed
+MAX_CHILDREN = 30
 
 Event = dict[str, Any]
 
 
-class Died(Exception):
-    """The child ended before it was done; the message says how."""
+class ChildDied(Exception):
+    """The child ended before it was done; the message describes how."""
 
 
-def check_file(path: Path, stage: Stage = Stage.HEADS, time_limit: float = 10.0) -> Report:
-    """Check a person's file up to a stage. Raises UserError when it cannot be read or is not Python."""
-    source = read_source(path)
-    progress = Progress(Job(str(path), source.text, stage, time_limit))
-    for _ in range(CHILDREN):
+def check_file(path: Path, stage: ExerciseStage = ExerciseStage.HEADS, time_limit: float = 10.0) -> CheckReport:
+    """Check a student's file up to a stage. Raises UserError when it cannot be read or is not Python."""
+    file = read_student_file(path)
+    progress = CheckProgress(CheckRequest(str(path), file.text, stage, time_limit))
+    for _ in range(MAX_CHILDREN):
         try:
-            for event in _events(progress.job):
-                progress.hear(event)
-            return progress.report(source)
-        except Died as death:
-            progress.pass_over(str(death))
-    raise RunFailed(f"{path.name} ended {CHILDREN} processes: take out the code that ends the program.")
+            for event in _events(progress.request):
+                progress.record(event)
+            return progress.report(file)
+        except ChildDied as death:
+            progress.skip_last(str(death))
+    raise RunFailed(f"{path.name} killed {MAX_CHILDREN} processes: remove the code that exits the program.")
 
 
-class Progress:
-    """What is known so far, across children."""
+class CheckProgress:
+    """Results so far, over all children."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.results: dict[str, Result] = {}
-        self.remarks: dict[Remark, None] = {}  # each once, in order, though every child makes them anew
-        self.doing: Event = {"event": "starting"}
+    def __init__(self, request: CheckRequest) -> None:
+        self.request = request
+        self.results: dict[str, CheckResult] = {}
+        self.remarks: dict[Remark, None] = {}  # in order and without repeats: every child reports them again
+        self.current: Event = {"event": "starting"}
 
-    def hear(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         match event["event"]:
             case "loading" | "checking":
-                self.doing = event
+                self.current = event
             case "remark":
                 self.remarks[Remark(event["text"], event["line"])] = None
             case "result":
-                self._keep(event["id"], Result.from_event(event))
+                self._keep(event["id"], CheckResult.from_event(event))
 
-    def pass_over(self, death: str) -> None:
-        """Note what the last child was doing when it ended, so that the next does not do it again."""
-        event = self.doing
+    def skip_last(self, death: str) -> None:
+        """Record what the last child was doing when it died, so that the next one skips it."""
+        event = self.current
         if event["event"] == "loading":
-            self.job.skip_lines.append(event["line"])
-            self.remarks[Remark(f"this statement was passed over ({death})", event["line"])] = None
+            self.request.skip_lines.append(event["line"])
+            self.remarks[Remark(f"this statement was skipped ({death})", event["line"])] = None
         elif event["event"] == "checking" and event["id"] not in self.results:
-            result = Result.from_event(event)
+            result = CheckResult.from_event(event)
             result.status, result.problem = Status.FAIL, death
-            result.advice = "a function must return its answer, and leave the process alone."
+            result.advice = "a function must return its answer and not end the process."
             self._keep(event["id"], result)
         else:
             raise RunFailed(f"the checking process could not be started or kept running: {death}.")
 
-    def _keep(self, identity: str, result: Result) -> None:
+    def _keep(self, identity: str, result: CheckResult) -> None:
         self.results[identity] = result
-        self.job.known[identity] = str(result.status)
+        self.request.known[identity] = str(result.status)
 
-    def report(self, source: Source) -> Report:
+    def report(self, file: StudentFile) -> CheckReport:
         names = {result.function for result in self.results.values()}
-        remarks = [*read_remarks(source, names), *self.remarks]
-        results = [replace(result, where=source.where(result.line)) for result in self.results.values()]
-        located = [replace(remark, where=source.where(remark.line)) for remark in remarks]
-        return point_to_causes(Report(str(source.path), self.job.stage, results, located))
+        remarks = [*remarks_on_text(file, names), *self.remarks]
+        results = [replace(result, where=file.where(result.line)) for result in self.results.values()]
+        located = [replace(remark, where=file.where(remark.line)) for remark in remarks]
+        return point_to_causes(CheckReport(str(file.path), self.request.stage, results, located))
 
 
-def _events(job: Job) -> Iterator[Event]:
-    """Start a child and yield what it says until it is done; raise Died if it stops or stalls before."""
-    with tempfile.TemporaryFile() as complaints, _child(job, complaints) as child:
+def _events(request: CheckRequest) -> Iterator[Event]:
+    """Start a child and yield its events until it is done; raise ChildDied if it stops or hangs before."""
+    with tempfile.TemporaryFile() as errors, _child(request, errors) as child:
         lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=_listen, args=(child, lines), daemon=True).start()
-        patience = START_SECONDS
+        threading.Thread(target=_read_lines, args=(child, lines), daemon=True).start()
+        limit = START_SECONDS
         while True:
             try:
-                line = lines.get(timeout=patience + GRACE_SECONDS)
+                line = lines.get(timeout=limit + GRACE_SECONDS)
             except queue.Empty:
-                raise Died(f"did not return, ended after {patience + GRACE_SECONDS:g} s") from None
+                raise ChildDied(f"did not return, killed after {limit + GRACE_SECONDS:g} s") from None
             if not line:
-                raise Died(_how_it_ended(child.wait(), complaints))
+                raise ChildDied(_cause_of_death(child.wait(), errors))
             event: Event = json.loads(line)
             if event["event"] == "done":
                 return
             yield event
-            patience = event.get("seconds", job.time_limit)
+            limit = event.get("seconds", request.time_limit)
 
 
 @contextlib.contextmanager
-def _child(job: Job, complaints: IO[bytes]) -> Iterator[subprocess.Popen[str]]:
-    """A child at work on the job, surely gone at the end, with all that it started."""
+def _child(request: CheckRequest, errors: IO[bytes]) -> Iterator[subprocess.Popen[str]]:
+    """A child process for the request, killed at the end together with everything it started."""
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "attnlab.check.child"],
+        [sys.executable, "-P", "-m", "attnlab.check.child_process"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=complaints,
+        stderr=errors,
         text=True,
         encoding="utf-8",
         env=_environment(),
@@ -129,7 +129,7 @@ def _child(job: Job, complaints: IO[bytes]) -> Iterator[subprocess.Popen[str]]:
     try:
         assert child.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            json.dump(asdict(job), child.stdin)
+            json.dump(asdict(request), child.stdin)
             child.stdin.close()
         yield child
     finally:
@@ -149,16 +149,16 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _listen(child: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
+def _read_lines(child: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
     assert child.stdout is not None
     for line in child.stdout:
         lines.put(line)
     lines.put("")
 
 
-def _how_it_ended(code: int, complaints: IO[bytes]) -> str:
+def _cause_of_death(code: int, errors: IO[bytes]) -> str:
     if code < 0:
         return f"the process died of {signal.Signals(-code).name}"
-    complaints.seek(0)
-    last = complaints.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
-    return f"the process ended itself with exit code {code}" + (f" ({last})" if last else "")
+    errors.seek(0)
+    last = errors.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
+    return f"the process exited with code {code}" + (f" ({last})" if last else "")

@@ -1,4 +1,4 @@
-"""`attnlab ask RUN "Where was X born?"`: put a question to a trained model."""
+"""`attnlab ask RUN "Where was X born?"`: ask a trained model a question."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from attnlab.cli.evaluate import AbstainBelow, Corpus, check_share
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
-    from attnlab.evaluation.sources import Background
+    from attnlab.evaluation.sources import Sources
 
 
 def ask(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a fine-tuned run.")],
     question: Annotated[
-        str | None, typer.Argument(help="The question; without it, questions are read line by line.")
+        str | None, typer.Argument(help="The question; without it, questions are read from standard input.")
     ] = None,
     abstain_below: AbstainBelow = None,
     trace: Annotated[
-        bool, typer.Option("--trace", help="Print the lines of pretraining that name the person.")
+        bool, typer.Option("--trace", help="Print the lines of the pretraining text that name the person.")
     ] = False,
     corpus: Corpus = None,
 ) -> None:
-    """Ask a fine-tuned model; it answers with its confidence, the probability it gives to its answer."""
+    """Ask a fine-tuned model; prints the answer and its confidence, the model's probability of the answer."""
     check_share("--abstain-below", abstain_below)
     from attnlab.base.errors import UserError
-    from attnlab.evaluation.sources import background
+    from attnlab.evaluation.sources import find_sources
     from attnlab.models.asking import answer, check_length
     from attnlab.models.loading import load_gpt
 
     if corpus is not None and not trace:
-        raise UserError("--corpus is where --trace looks: give --trace as well.")
+        raise UserError("--corpus is only used with --trace: give --trace as well.")
     trained = load_gpt(run)
     model, vocabulary = trained.model, trained.vocabulary
-    known = background(run, corpus) if trace else None
-    for note in known.notes if known else []:
+    sources = find_sources(run, corpus) if trace else None
+    for note in sources.notes if sources else []:
         console.warn(note)
 
     def reply(text: str) -> None:
         check_length(text, vocabulary, model.shape.context, "the question")
-        said = answer(model, vocabulary, [text])[0]
-        shown = escape(said.unless_below(abstain_below or 0.0))
-        console.result(f"{shown}  (confidence {said.confidence:.2f})")
+        given = answer(model, vocabulary, [text])[0]
+        shown = escape(given.unless_below(abstain_below or 0.0))
+        console.result(f"{shown}  (confidence {given.confidence:.2f})")
         unknown = vocabulary.unknown_share(text)
         if unknown:
             console.warn(f"{unknown:.0%} of the question is not in the model's vocabulary.")
-        if known is not None:
-            _show(known, text, said.text)
+        if sources is not None:
+            _print_trace(sources, text, given.text)
 
     if question is not None:
         reply(question)
         return
     stream = typer.get_text_stream("stdin")
-    console.say("one question a line; an empty line ends it.")
+    console.say("one question per line; an empty line ends the input.")
     while line := stream.readline().strip():
         try:
             reply(line)
@@ -65,25 +65,26 @@ def ask(
             console.fail(str(error))
 
 
-def _show(known: Background, question: str, said: str) -> None:
+def _print_trace(sources: Sources, question: str, answer: str) -> None:
     """The lines that name the person, those with the answer marked."""
-    from attnlab.evaluation.trace import MADE_UP, NEVER_NAMED, RETRIEVED
+    from attnlab.evaluation.answer_trace import MADE_UP, NEVER_NAMED, RETRIEVED
 
-    name = known.template.name(question)
-    if known.reading is None:
-        return  # a note has said why
+    if sources.pretraining is None:
+        return  # a note has given the reason
+    name = sources.template.name_in(question)
     if name is None:
-        console.warn(f"no name to look for: training questions have the form {known.template.ask('…')!r}.")
+        form = sources.template.question_about("…")
+        console.warn(f"the question names no one to trace: training questions have the form {form!r}.")
         return
-    trace = known.reading.trace(name, said)
+    trace = sources.pretraining.trace(name, answer)
     meaning = {
-        RETRIEVED: f"{said!r} stands in a line that names {name}",
-        MADE_UP: f"no line that names {name} holds {said!r}",
+        RETRIEVED: f"a line that names {name} contains {answer!r}",
+        MADE_UP: f"no line that names {name} contains {answer!r}",
         NEVER_NAMED: f"no line names {name}",
     }
     console.result(escape(f"{trace.kind}: {meaning[trace.kind]}."))
     for line in trace.lines:
-        mark = "*" if line.number in trace.holding else " "
+        mark = "*" if line.number in trace.with_answer else " "
         console.result(escape(f"{mark} line {line.number}: {line.text}"))
 
 

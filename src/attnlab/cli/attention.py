@@ -1,4 +1,4 @@
-"""`attnlab attention`, `attnlab audit`, `attnlab new attention`: list variants, examine one, start one."""
+"""`attnlab attention`, `attnlab audit`, `attnlab new attention`: list variants, audit one, start a new one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
 def list_variants(as_json: AsJson = False) -> None:
-    """List the kinds of attention with equation, paper and cost."""
+    """List the attention variants with equation, paper and cost."""
     from attnlab.attention import VARIANTS
 
     variants = sorted(VARIANTS.values(), key=lambda v: (v.name != "vanilla", v.name))
@@ -51,26 +51,24 @@ def list_variants(as_json: AsJson = False) -> None:
     for v in variants:
         table.add_row(v.name, v.equation, v.paper, _power(v.time), _power(v.memory))
     console.result(table)
-    console.say("Your own: `attnlab new attention NAME` writes a file, whose path is a name like these.")
+    console.say("Your own: `attnlab new attention NAME` writes a file; use its path like the names above.")
 
 
 def audit(
-    name: Annotated[str, typer.Argument(help="A kind of attention, or the path of your own .py file.")],
-    positions: Annotated[str, typer.Option(help="With these positions inside: none, rotary or alibi.")] = "none",
-    width: Annotated[int, typer.Option(help="Numbers a token.")] = 16,
-    heads: Annotated[int, typer.Option(help="Heads.")] = 4,
-    context: Annotated[int, typer.Option(help="Tokens in the sequences of the checks.")] = 72,
-    bidirectional: Annotated[
-        bool, typer.Option("--bidirectional", help="Audit the form that reads both ways.")
-    ] = False,
+    name: Annotated[str, typer.Argument(help="An attention variant, or the path of your own .py file.")],
+    positions: Annotated[str, typer.Option(help="Positions inside attention: none, rotary or alibi.")] = "none",
+    width: Annotated[int, typer.Option(help="Features per token.")] = 16,
+    heads: Annotated[int, typer.Option(help="Number of heads.")] = 4,
+    context: Annotated[int, typer.Option(help="Number of tokens in the checked sequences.")] = 72,
+    bidirectional: Annotated[bool, typer.Option("--bidirectional", help="Audit the bidirectional form.")] = False,
     cost: Annotated[bool, typer.Option(help="Measure time and memory.")] = True,
-    half: Annotated[bool, typer.Option(help="Try 16 bits, in a process of their own.")] = True,
+    half: Annotated[bool, typer.Option(help="Check 16-bit precision, in a separate process.")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Check that a kind of attention is what it says it is.
+    """Check that an attention variant has the properties it declares.
 
-    Does it see the future, notice padding, reach all its parameters, decode as it trains, stay finite,
-    and cost what it promises? Exit code 0: nothing fails; 1: something does; 2: it cannot be audited.
+    Does it see the future, ignore padding, give all its parameters a gradient, decode as it trains, stay finite,
+    and have the declared cost? Exit code 0: all checks pass; 1: a check fails; 2: it cannot be audited.
     """
     from attnlab.attention import MixerShape
     from attnlab.attention.audit.run import audit as run
@@ -78,27 +76,27 @@ def audit(
     shape = MixerShape(width, heads, context, causal=not bidirectional, positions=positions)
     report = run(name, shape, cost=cost, half=half)
     if as_json:
-        found = [vars(finding) for finding in report.findings]
-        text = json.dumps({"name": name, "passed": report.passed, "findings": found}, indent=2, ensure_ascii=False)
+        findings = [vars(finding) for finding in report.findings]
+        text = json.dumps({"name": name, "passed": report.passed, "findings": findings}, indent=2, ensure_ascii=False)
         console.out.out(text, highlight=False)
     else:
         table = Table(box=None, pad_edge=False)
         table.add_column("check", no_wrap=True)
         table.add_column("", no_wrap=True)
         table.add_column("evidence", overflow="fold")
-        words = {True: "[green]pass[/]", False: "[bold red]FAIL[/]", None: "[dim]–[/]"}
+        labels = {True: "[green]pass[/]", False: "[bold red]FAIL[/]", None: "[dim]–[/]"}
         for finding in report.findings:
-            table.add_row(finding.check, words[finding.passed], finding.evidence)
+            table.add_row(finding.check, labels[finding.passed], finding.evidence)
         console.result(table)
     if not report.passed:
         raise typer.Exit(1)
 
 
 def new_attention(
-    name: Annotated[str, typer.Argument(help="What to call it; the file is NAME.py.")],
-    folder: Annotated[Path, typer.Option(help="Where to write it.")] = Path(),
+    name: Annotated[str, typer.Argument(help="Its name; the file is NAME.py.")],
+    folder: Annotated[Path, typer.Option(help="The folder to write to.")] = Path(),
 ) -> None:
-    """Write an attention of your own to start from, and a test next to it."""
+    """Write a file with an attention variant to start from, and a test next to it."""
     from attnlab.attention.starter import write_starter
 
     mixer, test = write_starter(name, folder)

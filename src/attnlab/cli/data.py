@@ -24,7 +24,7 @@ GETS = ("vader",)
 @app.command("list", epilog=example("attnlab data list"))
 def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
     """List the tasks, with their sizes where their files exist."""
-    from attnlab.data.tasks.named import ABOUT, load_task
+    from attnlab.data.tasks.catalog import ABOUT, load_task
 
     tasks: list[dict[str, Any]] = []
     for name, about in ABOUT.items():
@@ -78,12 +78,12 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a task or a file: sizes, balance of the classes, lengths, repeated texts, examples."""
-    from attnlab.data.tasks.columns import Request
-    from attnlab.data.tasks.load import load_labelled
+    from attnlab.data.tasks.catalog import load_labelled
     from attnlab.data.tasks.summary import summarise
+    from attnlab.data.tasks.tables import ColumnRequest
 
     names = tuple(name.strip() for name in classes.split(",")) if classes is not None else ()
-    data = load_labelled(source, Request(text, pair, label, names, header), dev, test, seed, data_folder)
+    data = load_labelled(source, ColumnRequest(text, pair, label, names, header), dev, test, seed, data_folder)
     summary = summarise(data)
     if as_json:
         console.out.print_json(json.dumps(summary))
@@ -103,8 +103,8 @@ def get(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write, new or empty.")],
 ) -> None:
     """Get labelled texts: vader from the package registry that pip uses, others from the hub."""
-    from attnlab.data.tasks import archive, hub_files, hub_sets, vader
-    from attnlab.data.world.files import check_folder
+    from attnlab.base.files import check_new_folder
+    from attnlab.data.tasks import hub_files, hub_sets, vader
 
     if source := hub_files.parse(name):
         for file, rows in hub_sets.write_set(source, out).items():
@@ -112,9 +112,9 @@ def get(
         return
     if name not in GETS:
         raise UserError(unknown("set", name, GETS))
-    check_folder(out)
+    check_new_folder(out)
     with console.working("downloading"):
-        sets = vader.read_archive(archive.fetch_source(vader.PACKAGE, vader.VERSION, vader.SHA256))
+        sets = vader.read_archive(vader.fetch_source(vader.PACKAGE, vader.VERSION, vader.SHA256))
     vader.write_sets(sets, out)
     for file, snippets in sets.items():
         _line(f"{out / file}.tsv: {snippets}")

@@ -31,7 +31,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON inst
 
 def _examine() -> dict[str, Any]:
     from attnlab.base.machine import facts, precision
-    from attnlab.base.machine.device import resolve_device
+    from attnlab.base.machine.facts import resolve_device
 
     _, free = facts.memory()
     device = resolve_device("auto")
@@ -45,7 +45,7 @@ def _examine() -> dict[str, Any]:
         "precisions": {t.precision: t.gflops if t.gflops is not None else t.reason for t in trials},
         "auto": {"device": device, "precision": precision.choose(device), "threads": facts.cores()},
         "versions": facts.versions(),
-        "hub": facts.hub(),
+        "hub": facts.hub_status(),
     }
 
 
@@ -55,13 +55,15 @@ def _rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         for name, value in facts["precisions"].items()
     ]
     auto = facts["auto"]
+    depends = auto["device"] == "cpu" and auto["precision"] != "fp32"
+    measured = " if a step of the model is faster in it" if depends else ""
     return [
         ("processor", f"{facts['cpu']}, {facts['cores']} cores for this process"),
         ("memory", f"{facts['memory_gib']} GiB, {facts['memory_free_gib']} GiB free"),
         ("disk", f"{facts['disk_free_gib']} GiB free here"),
         ("accelerators", ", ".join(facts["devices"]) or "none"),
         (f"precisions on {facts['device']}", "\n".join(speeds)),
-        ("auto means", f"device {auto['device']}, precision {auto['precision']}, {auto['threads']} threads"),
+        ("auto means", f"device {auto['device']}, precision {auto['precision']}{measured}, {auto['threads']} threads"),
         ("hub", facts["hub"]),
         ("versions", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())),
         ("system", facts["system"]),

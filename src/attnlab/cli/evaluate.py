@@ -1,4 +1,4 @@
-"""`attnlab evaluate RUN`: answers to many questions, how sure the model is of them, and what it made up."""
+"""`attnlab evaluate RUN`: answers to many questions, their confidence, and which of them were made up."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from attnlab.cli.help import example
 
 AbstainBelow = Annotated[
     float | None,
-    typer.Option("--abstain-below", metavar="P", help='Answer "I don\'t know" where the confidence is below P.'),
+    typer.Option("--abstain-below", metavar="P", help='Answer "I don\'t know" if the confidence is below P.'),
 ]
 Corpus = Annotated[
-    Path | None,
-    typer.Option("--corpus", metavar="FILE", help="The text of pretraining (default: found from the run's record)."),
+    Path | None, typer.Option("--corpus", metavar="FILE", help="The pretraining text (default: from the run's record).")
 ]
 
 
@@ -29,48 +28,53 @@ def evaluate(
         typer.Option(
             "--questions",
             metavar="FILE",
-            help="Questions, a line each, with a tab and the answer or "
-            "without (default: the run's own, test if it has some, else dev).",
+            help="Questions, one per line, each optionally followed by a tab and the answer "
+            "(default: the run's own, test if it has some, else dev).",
         ),
     ] = None,
     corpus: Corpus = None,
     outputs: Annotated[
-        Path | None, typer.Option("--outputs", metavar="FILE", help="Write the answers here, one line a question.")
+        Path | None, typer.Option("--outputs", metavar="FILE", help="Write the answers here, one line per question.")
     ] = None,
     abstain_below: AbstainBelow = None,
     target_accuracy: Annotated[
-        float, typer.Option(metavar="A", help="Share of right answers the threshold chosen on dev aims at.")
+        float, typer.Option(metavar="A", help="Accuracy that the threshold chosen on dev should reach.")
     ] = 0.8,
-    strangers: Annotated[int, typer.Option(metavar="N", min=0, help="Invented names to ask about as well.")] = 200,
+    unseen_names: Annotated[
+        int,
+        typer.Option(
+            "--unseen-names", "--strangers", metavar="N", min=0, help="Number of invented names to ask about as well."
+        ),
+    ] = 200,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FOLDER", help="New folder for the report (default: one in RUN/evaluations)."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the invented names.")] = 0,
 ) -> None:
-    """Ask many questions at once: accuracy, how far the confidence can be trusted, what was made up."""
+    """Ask many questions at once: accuracy, reliability of the confidence, made-up answers."""
     check_share("--abstain-below", abstain_below)
     check_share("--target-accuracy", target_accuracy)
-    from attnlab.evaluation.evaluate import Options, evaluate_run
-    from attnlab.evaluation.page import abstaining, chosen, outcome, separation
+    from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
+    from attnlab.evaluation.page import abstention_line, accuracy_lines, confidence_lines, dev_threshold_lines
 
-    options = Options(questions, corpus, outputs, abstain_below, target_accuracy, strangers, out, seed)
-    done = evaluate_run(run, options)
-    for note in done.notes:
+    options = EvaluationOptions(questions, corpus, outputs, abstain_below, target_accuracy, unseen_names, out, seed)
+    evaluation = evaluate_run(run, options)
+    for note in evaluation.notes:
         console.warn(note)
-    found = done.results
-    if found is not None:
-        asked_for = [f"asked for: {abstaining(found['abstention'])}"] if found["abstention"] else []
-        for line in outcome(found) + separation(found) + asked_for + chosen(found):
+    results = evaluation.results
+    if results is not None:
+        abstention = [f"--abstain-below: {abstention_line(results['abstention'])}"] if results["abstention"] else []
+        for line in accuracy_lines(results) + confidence_lines(results) + abstention + dev_threshold_lines(results):
             console.result(escape(line))
-    console.result(f"predictions: {done.predictions} ({done.count} lines)")
-    if found is not None and done.folder is not None:
-        console.result(f"report: {done.folder / 'report.html'}")
+    console.result(f"predictions: {evaluation.predictions} ({evaluation.count} lines)")
+    if results is not None and evaluation.folder is not None:
+        console.result(f"report: {evaluation.folder / 'report.html'}")
 
 
 def check_share(flag: str, value: float | None) -> None:
     if value is not None and not 0.0 <= value <= 1.0:
-        raise UserError(f"{flag} is {value:g}: give a number from 0 to 1.")
+        raise UserError(f"{flag} must be between 0 and 1, got {value:g}.")
 
 
 def register(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""`attnlab explore ...`: attention by hand. A command asks one question and prints numbers and a reason."""
+"""`attnlab explore ...`: attention by hand. Each command prints numbers and an explanation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 explore = typer.Typer(
     no_args_is_help=True,
-    help="Attention by hand: choose a query, see the weights, and know what no query can do.",
+    help="Attention by hand: choose a query, see the weights, and learn what no query can do.",
     epilog='Matrices are files (.csv, .tsv, .json, .npy) or typed: --keys "1 0; 0 1". Rows count from 0.',
 )
 
 ExampleName = Annotated[str, typer.Option(help="Built-in matrices: selection, argmax, orthonormal, square or unequal.")]
-KeysOption = Annotated[str | None, typer.Option(help='Keys, one a row: a file, or typed like "1 0; 0 1".')]
-ValuesOption = Annotated[str | None, typer.Option(help="Values, one a row, as many as keys.")]
+KeysOption = Annotated[str | None, typer.Option(help='Keys, one per row: a file, or typed like "1 0; 0 1".')]
+ValuesOption = Annotated[str | None, typer.Option(help="Values, one per row, as many as keys.")]
 QueryOption = Annotated[str | None, typer.Option(help='The query: a file, or typed like "-2 1 1".')]
 IndexOption = Annotated[int, typer.Option(help="Which row, counted from 0.")]
-NormOption = Annotated[float | None, typer.Option(help="The longest query allowed (no limit if not given).")]
-FigureOption = Annotated[Path | None, typer.Option(help="Write the picture to this file (.png, .svg, .pdf).")]
+NormOption = Annotated[float | None, typer.Option(help="Maximum length of the query (default: no limit).")]
+FigureOption = Annotated[Path | None, typer.Option(help="Write the figure to this file (.png, .svg, .pdf).")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print everything as JSON instead of tables.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 
@@ -92,7 +92,7 @@ def average_some_command(
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find a query that averages some values and leaves out the rest."""
+    """Find a query that averages some values without the rest."""
     from attnlab.explore import average_some, read_rows
 
     k, v = _matrices(example, keys, values)
@@ -102,7 +102,7 @@ def average_some_command(
 @explore.command("replace-key", epilog=example("attnlab explore replace-key --index 2 --rows 0,1,2"))
 def replace_key_command(
     index: IndexOption = 2,
-    rows: Annotated[str, typer.Option(help="What the output should average; one row means select.")] = "0,1,2",
+    rows: Annotated[str, typer.Option(help="The values that the output should average; one row: select it.")] = "0,1,2",
     unit: Annotated[bool, typer.Option("--unit", help="The new key must have length 1.")] = False,
     query: QueryOption = None,
     example: ExampleName = "selection",
@@ -113,13 +113,13 @@ def replace_key_command(
 ) -> None:
     """Change one key so that an unchanged query gives another output.
 
-    Without --query it is the one that averages the first two values, as in the documents.
+    The default query is the one that averages the first two values, as in the documents.
     """
     from attnlab.explore import average_some, read_rows, read_vector, replace_key
 
     k, v = _matrices(example, keys, values)
     if query is None and len(k) < 2:
-        raise UserError("there is only one key: give the query to keep with --query.")
+        raise UserError("there is only one key: give the query with --query.")
     kept = average_some(k, v, (0, 1)).queries[0] if query is None else read_vector(query, "--query")
     _show(replace_key(k, v, kept, index, read_rows(rows, len(k), "row"), unit), figure, as_json)
 
@@ -133,23 +133,23 @@ def argmax_command(
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Attend with argmax instead of softmax, and see who still gets a gradient."""
+    """Attend with argmax instead of softmax, and see what still gets a gradient."""
     from attnlab.explore import argmax, read_vector
     from attnlab.explore.examples import example as built_in
 
     k, v = _matrices(example, keys, values)
-    asked = read_vector(query, "--query") if query is not None else None
-    if asked is None and keys is None:
-        asked = built_in(example).query
-    if asked is None:
-        raise UserError('no query: type one with --query, for example --query "1 0 0".')
-    _show(argmax(k, v, asked), figure, as_json)
+    q = read_vector(query, "--query") if query is not None else None
+    if q is None and keys is None:
+        q = built_in(example).query
+    if q is None:
+        raise UserError('the query is missing: give one with --query, for example --query "1 0 0".')
+    _show(argmax(k, v, q), figure, as_json)
 
 
 @explore.command("copy", epilog=example("attnlab explore copy --index 0 --longest 20"))
 def copy_command(
     index: IndexOption = 0,
-    longest: Annotated[float, typer.Option(help="The longest query in the picture.")] = 30.0,
+    longest: Annotated[float, typer.Option(help="Length of the longest query in the figure.")] = 30.0,
     example: ExampleName = "selection",
     keys: KeysOption = None,
     figure: FigureOption = None,
@@ -163,21 +163,21 @@ def copy_command(
 
 @explore.command("extract", epilog=example("attnlab explore extract --dimension 6 --m 2 --p 2"))
 def extract_command(
-    basis_a: Annotated[str | None, typer.Option("--a", help="Basis of A, one vector a row.")] = None,
-    basis_b: Annotated[str | None, typer.Option("--b", help="Basis of B, one vector a row.")] = None,
+    basis_a: Annotated[str | None, typer.Option("--a", help="Basis of A, one vector per row.")] = None,
+    basis_b: Annotated[str | None, typer.Option("--b", help="Basis of B, one vector per row.")] = None,
     mean: Annotated[bool, typer.Option("--mean", help="From the mean of the two instead of the sum.")] = False,
-    dimension: Annotated[int, typer.Option(help="Dimensions of random subspaces: of the space,")] = 8,
-    m: Annotated[int, typer.Option(help="of A,")] = 3,
-    p: Annotated[int, typer.Option(help="and of B.")] = 2,
+    dimension: Annotated[int, typer.Option(help="Dimensions of the space, for random subspaces.")] = 8,
+    m: Annotated[int, typer.Option(help="Dimensions of A, for random subspaces.")] = 3,
+    p: Annotated[int, typer.Option(help="Dimensions of B, for random subspaces.")] = 2,
     seed: SeedOption = 0,
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Recover one vector from the sum or mean of two that live in different subspaces."""
+    """Recover one vector from the sum or mean of two vectors in different subspaces."""
     from attnlab.explore import extract, random_subspaces, read_matrix
 
     if (basis_a is None) != (basis_b is None):
-        raise UserError("--a and --b belong together: give both bases, or neither for random subspaces.")
+        raise UserError("--a and --b belong together: give both, or neither for random subspaces.")
     if basis_a is not None and basis_b is not None:
         bases = read_matrix(basis_a, "--a"), read_matrix(basis_b, "--b")
     else:
@@ -187,11 +187,11 @@ def extract_command(
 
 @explore.command("noise", epilog=example("attnlab explore noise --items 4 --samples 1000"))
 def noise_command(
-    items: Annotated[int, typer.Option(help="How many keys.")] = 4,
+    items: Annotated[int, typer.Option(help="Number of keys.")] = 4,
     alpha: Annotated[float, typer.Option(help="Variance of every key in every direction.")] = 1e-6,
     stretch: Annotated[float, typer.Option(help="Extra variance of one key along itself.")] = 0.5,
     beta: Annotated[float, typer.Option(help="Scale of the queries.")] = 20.0,
-    samples: Annotated[int, typer.Option(help="How many times the keys are drawn.")] = 5000,
+    samples: Annotated[int, typer.Option(help="Number of draws of the keys.")] = 5000,
     seed: SeedOption = 0,
     figure: FigureOption = None,
     as_json: JsonOption = False,
@@ -210,7 +210,7 @@ def construct_command(
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Build the K, Q, V that let one token take part of another."""
+    """Build the K, Q, V with which one token takes part of another."""
     from attnlab.explore import construct, read_vector
 
     _show(construct(tuple(read_vector(betas, "--betas").tolist()), dimension, seed), figure, as_json)
@@ -247,34 +247,34 @@ def _matrices(example: str, keys: str | None, values: str | None) -> tuple[Array
     if (keys is None) != (values is None):
         raise UserError("--keys and --values belong together: give both, or an --example.")
     if keys is None or values is None:
-        known = built_in(example)
-        return known.keys, known.values
+        matrices = built_in(example)
+        return matrices.keys, matrices.values
     return read_matrix(keys, "--keys"), read_matrix(values, "--values")
 
 
 def _norm(norm: float | None) -> float | None:
     if norm is not None and not 0 < norm < float("inf"):
-        raise UserError(f"--norm {norm:g} is not a length: give a positive number.")
+        raise UserError(f"--norm must be a positive length, got {norm:g}.")
     return norm
 
 
-def _show(found: Exploration, figure: Path | None, as_json: bool) -> None:
-    """The answer to standard output, the picture to its file."""
+def _show(result: Exploration, figure: Path | None, as_json: bool) -> None:
+    """Print the result to standard output and write the figure to its file."""
     if figure is not None:
-        console.say(f"wrote {found.draw(figure)}")
+        console.say(f"wrote {result.draw(figure)}")
     if as_json:
-        console.out.print_json(json.dumps(found.as_dict(), allow_nan=False), indent=None, highlight=False)
+        console.out.print_json(json.dumps(result.as_dict(), allow_nan=False), indent=None, highlight=False)
         return
     from rich.table import Table
     from rich.text import Text
 
-    head, rows = found.table()
-    table = Table(title=found.title, title_justify="left", title_style="bold")
+    head, rows = result.table()
+    table = Table(title=result.title, title_justify="left", title_style="bold")
     for name in head:
         table.add_column(Text(name))
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     console.result(table)
-    for name, number in found.summary():
+    for name, number in result.summary():
         console.result(Text(f"{name}: {number}"))
-    console.result(Text(found.why))
+    console.result(Text(result.why))

@@ -33,6 +33,7 @@ OVERVIEW = tuple(
     for row in (
         ("demo", "demo", START, "Pretrain, fine-tune and ask a small GPT; fine-tune an encoder; write a report."),
         ("doctor", "doctor", START, "Show what this machine can do: devices, memory, precisions and their speed."),
+        ("recipes", "recipes", START, "List the experiments that come with the lab, with result and cost."),
         ("explore", "explore", ATTENTION, "Attention by hand: choose a query, see the weights."),
         ("check", "check", ATTENTION, "Check your own attention, function by function, and name the likely mistake."),
         ("attention", "attention", ATTENTION, "List the kinds of attention with equation, paper and cost."),
@@ -121,7 +122,9 @@ def _build(entry: CommandEntry) -> Any:
     for part in (app, *(group.typer_instance for group in app.registered_groups)):
         for info in part.registered_commands if part is not None else ():
             info.cls = LabCommand
-    return typer.main.get_group(app).commands[entry.name]
+    command: Any = typer.main.get_group(app).commands[entry.name]
+    command.rich_help_panel = entry.panel
+    return command
 
 
 def _name(info: Any) -> str:

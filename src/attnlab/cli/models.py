@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from attnlab.base import console
+from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 
 app = typer.Typer(help="Pretrained models: list them, show one, get one as a folder.", no_args_is_help=True)
@@ -53,11 +54,17 @@ def list_models(as_json: Json = False) -> None:
 
 @app.command(epilog=example("attnlab models show minilm"))
 def show(name: Name, as_json: Json = False) -> None:
-    """Show a model: family, shape, vocabulary, parameters, which heads it has, licence."""
+    """Show a model: family, shape, vocabulary, parameters, heads, licence, and which layers are exchanged."""
     from attnlab.models.pretrained.folder import describe
+    from attnlab.models.pretrained.load import exchanged_layers
     from attnlab.models.pretrained.source import model_folder
 
-    facts = describe(model_folder(name))
+    folder = model_folder(name)
+    facts = describe(folder)
+    try:
+        facts["fast encoder"] = exchanged_layers(folder)
+    except UserError:  # without transformers, or of a family it does not know, there is no encoder to speed up
+        facts["fast encoder"] = None
     if as_json:
         console.out.print_json(json.dumps(facts))
         return
@@ -81,9 +88,9 @@ def get(
 ) -> None:
     """Get a model from the hub: configuration, tokenizer and weights, never code; all files or none."""
     from attnlab.base.files import sha256
+    from attnlab.models.pretrained.folder import weight_files
     from attnlab.models.pretrained.get import get_model
     from attnlab.models.pretrained.source import model_folder
-    from attnlab.models.pretrained.weights import weight_files
 
     if to is None:
         folder = model_folder(name)
@@ -97,28 +104,27 @@ def get(
 
 
 def _catalogue() -> list[dict[str, Any]]:
-    from attnlab.base.errors import UserError
     from attnlab.models.pretrained.catalog import MODELS
     from attnlab.models.pretrained.source import find_here
 
     rows = []
-    for model in MODELS:
+    for entry in MODELS:
         try:
-            place = find_here(model.name)
+            location = find_here(entry.name)
         except UserError:  # the package is not installed
-            place = None
+            location = None
         rows.append(
             {
-                "name": model.name,
-                "hub": model.hub,
-                "family": model.family,
-                "layers": model.layers,
-                "width": model.width,
-                "millions": model.millions,
-                "megabytes": model.megabytes,
-                "where": place and place.where,
-                "folder": place and str(place.folder),
-                "good for": model.good_for,
+                "name": entry.name,
+                "hub": entry.hub,
+                "family": entry.family,
+                "layers": entry.layers,
+                "width": entry.width,
+                "millions": entry.millions,
+                "megabytes": entry.megabytes,
+                "where": location and location.where,
+                "folder": location and str(location.folder),
+                "good for": entry.good_for,
             }
         )
     return rows
@@ -126,7 +132,6 @@ def _catalogue() -> list[dict[str, Any]]:
 
 def _others() -> list[dict[str, Any]]:
     """Folders with other names in the models folder."""
-    from attnlab.base.errors import UserError
     from attnlab.models.pretrained.catalog import CATALOG
     from attnlab.models.pretrained.folder import describe
     from attnlab.models.pretrained.source import VARIABLE

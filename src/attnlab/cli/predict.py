@@ -15,8 +15,8 @@ from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
-    from attnlab.data.tasks.unlabelled import Texts
-    from attnlab.models.pretrained.tuned import Trained
+    from attnlab.data.tasks.prediction_inputs import Texts
+    from attnlab.models.pretrained.tuned import TunedClassifier
 
 FEW = 20  # texts in a table; more are printed as lines
 SHOWN_CLASSES = 6
@@ -83,13 +83,13 @@ def predict(
         _print_accuracy(predictions, is_result=out is not None)
 
 
-def _read(trained: Trained, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
+def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
     """The texts, and where they are from: the first words of a message about one of them."""
-    from attnlab.data.tasks.named import TASKS
-    from attnlab.data.tasks.unlabelled import from_file, from_lines, typed
+    from attnlab.data.tasks.catalog import TASKS
+    from attnlab.data.tasks.prediction_inputs import from_arguments, from_file, from_lines
 
     if texts:
-        return typed(texts, pairs, trained.paired), "--text, "
+        return from_arguments(texts, pairs, trained.paired), "--text, "
     if file is None or str(file) == "-":
         stream = typer.get_text_stream("stdin", encoding="utf-8")
         if stream.isatty():
@@ -107,7 +107,7 @@ def _read(trained: Trained, texts: list[str], pairs: list[str], file: Path | Non
     return from_file(file, trained.classes, trained.columns, task.clean if task else str), f"{file}, "
 
 
-def _prediction(trained: Trained, example: Any, probabilities: list[float]) -> dict[str, Any]:
+def _prediction(trained: TunedClassifier, example: Any, probabilities: list[float]) -> dict[str, Any]:
     best = max(range(len(probabilities)), key=probabilities.__getitem__)
     given = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
     if example.label >= 0:

@@ -155,7 +155,7 @@ def compare(
 
     from attnlab.runs import read_record
     from attnlab.runs.listing import differences
-    from attnlab.runs.paired import runs_tested
+    from attnlab.runs.paired import paired_test
 
     rows = dict(differences(first, second))
     results = [read_record(path).get("results", {}) for path in (first, second)]
@@ -170,7 +170,7 @@ def compare(
     for name, (one, two) in rows.items():
         table.add_row(name, str(one), str(two))
     console.result(table if rows else "the two runs have the same configuration and no results yet.")
-    if (tested := runs_tested(first, second)) is not None:
+    if (tested := paired_test(first, second)) is not None:
         console.result(f"\n{tested}")
 
 

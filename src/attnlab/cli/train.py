@@ -34,7 +34,13 @@ if TYPE_CHECKING:
 
 Recipe = Annotated[
     Path | None,
-    typer.Option("--config", "-c", metavar="RECIPE", help="YAML recipe; flags override it.", rich_help_panel="Run"),
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="RECIPE",
+        help="YAML recipe: a file, or a name that `attnlab recipes` lists; flags override it.",
+        rich_help_panel="Run",
+    ),
 ]
 Run = Annotated[
     Path | None,

@@ -19,17 +19,17 @@ def parse_axes(value: Any) -> dict[str, list[Any]]:
         str(name): values if isinstance(values, list) else split_list(values) for name, values in dotted(value).items()
     }
     for name, values in axes.items():
-        if len({str(each) for each in values}) != len(values) or not values:
-            raise ValueError(f"{name!r} needs different values to try, such as {name}=1,2,4")
+        if len({str(value) for value in values}) != len(values) or not values:
+            raise ValueError(f"{name!r} needs at least one value and no value twice, such as {name}=1,2,4")
     return axes
 
 
 def dotted(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{world: {paraphrases: [...]}} is {world.paraphrases: [...]}."""
-    found: dict[str, Any] = {}
+    """Nested settings as dotted names: {world: {paraphrases: [...]}} becomes {world.paraphrases: [...]}."""
+    flat: dict[str, Any] = {}
     for name, value in values.items():
-        found |= dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
-    return found
+        flat |= dotted(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + str(name): value}
+    return flat
 
 
 def parse_choices(value: Any) -> dict[str, dict[str, Any]]:

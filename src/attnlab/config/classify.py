@@ -14,7 +14,7 @@ from attnlab.config.sections import FilePath, ScheduleSection, Section, option
 
 
 class TextsSection(Section):
-    """Which texts: a task the lab knows by name, or files."""
+    """The texts: a task the lab knows by name, or files."""
 
     topic: ClassVar[str] = "Data"
     common: ClassVar[tuple[str, ...] | None] = (
@@ -31,22 +31,22 @@ class TextsSection(Section):
     task: str = option(
         "sentiment", "A task (sentiment, sst2, boolq, yelp), a file (CSV, TSV, JSONL, Parquet), a folder or a hub name."
     )
-    data_folder: FilePath = option(None, "Where tasks are (default: the folder in ATTNLAB_DATA).")
+    data_folder: FilePath = option(None, "Folder of the tasks (default: the folder in ATTNLAB_DATA).")
     dev: FilePath = option(None, "File of the dev split.")
     test: FilePath = option(None, "File of the test split.")
     text: str | None = option(None, "Column of the text.")
     pair: str | None = option(None, "Column of a second text.")
     label: str | None = option(None, "Column of the label.")
     classes: str = option("", "Names of the classes, in order, separated by commas.")
-    header: bool | None = option(None, "Does the first row name columns? (default: found)")
-    split_seed: int = option(0, "Seed of a split that is made.", ge=0)
-    hold_out: bool = option(True, "Where no test split is given, take one from the training rows; else there is none.")
-    max_tokens: int = option(128, "Longer texts are cut, of a pair the second (and the cuts are reported).", ge=8)
+    header: bool | None = option(None, "Whether the first row names columns (default: detected).")
+    split_seed: int = option(0, "Seed of the splits taken from the training rows.", ge=0)
+    hold_out: bool = option(True, "Without a test split, take one from the training rows; otherwise there is none.")
+    max_tokens: int = option(128, "Longer texts are cut, of a pair the second; the cuts are reported.", ge=8)
     examples: int | None = option(
-        None, "Use only this many training examples, every class in its proportion, drawn with the seed.", ge=1
+        None, "Use this many training examples, drawn with the seed, every class in its proportion.", ge=1
     )
-    class_weights: bool = option(False, "Let every class weigh the same in sum, however rare.")
-    score_test: bool = option(True, "Report on the test split at the end; a search leaves it to the winner.")
+    class_weights: bool = option(False, "Give every class the same total weight, however rare.")
+    score_test: bool = option(True, "Score the test split at the end; a sweep leaves it to the winner.")
 
     @field_validator("task")
     @classmethod
@@ -60,27 +60,30 @@ class EncoderSection(Section):
 
     name: str = option("minilm", "A short name ('attnlab models list'), a folder, or a name on the hub.", "--model")
     pooling: Literal["auto", "pooler", "first", "mean", "last"] = option(
-        "auto", "The vector of a text: the model's pooler, its first or last token, the mean; auto: as it was trained."
+        "auto", "The vector of a text: the model's pooler, its first or last token, the mean; auto: as in its training."
     )
     head: Literal["auto", "linear", "dense", "words"] = option(
-        "auto", "linear, dense (one layer more), words (T5 answers with the class's name); auto: the family's own."
+        "auto", "linear, dense (one more layer), words (T5 answers with the class's name); auto: the family's default."
     )
     dropout: float = option(0.1, "Dropout before the classification head.", ge=0, lt=1)
+    fast: bool = option(
+        True, "Exchange dropout and attention of the encoder for faster ones that compute the same (CPU)."
+    )
 
 
 class JointSection(Section):
-    """Masked words of unlabelled texts, learned beside the classes."""
+    """Masked words of unlabelled texts, learned together with the classes."""
 
     topic: ClassVar[str] = "Joint training"
     common: ClassVar[tuple[str, ...] | None] = ("mlm",)
 
-    mlm: FilePath = option(None, "Unlabelled texts, one a line: their masked words are learned as well.", "--joint-mlm")
+    mlm: FilePath = option(None, "Unlabelled texts, one per line, whose masked words are learned too.", "--joint-mlm")
     weight: float = option(0.3, "Weight of the masked words' loss.", "--mlm-weight", ge=0)
     schedule: Literal["constant", "up", "down"] = option(
-        "constant", "The weight over the run: constant, up from 0, down to 0.", "--mlm-schedule"
+        "constant", "The weight over the run: constant, up from 0 or down to 0.", "--mlm-schedule"
     )
     share: float = option(0.15, "Share of the pieces that are masked.", "--mask-share", gt=0, le=1)
-    whole_words: bool = option(False, "Mask words with all their pieces.")
+    whole_words: bool = option(False, "Mask all pieces of a word together.")
 
 
 METHODS = (
@@ -108,19 +111,19 @@ class TuningSection(Section):
     method: str = option(
         "full",
         "full (all weights), head (the body is frozen), last (the last layers), bitfit (biases), prompt (vectors "
-        "before the text), prefix (keys and values in every layer), or of peft lora, dora, rslora, ia3, loha, lokr, "
-        "oft, hra.",
+        "before the text), prefix (keys and values in every layer), or an adapter of peft: lora, dora, rslora, ia3, "
+        "loha, lokr, oft, hra.",
         "--tune",
     )
-    length: int = option(128, "Vectors of a prompt, or keys of a prefix.", "--prompt-length", ge=1)
-    rank: int = option(8, "Rank of adapters (oft: size of a block).", ge=1)
-    alpha: float = option(16.0, "Adapters weigh alpha / rank.", "--adapter-alpha", gt=0)
+    length: int = option(128, "Number of prompt vectors, or of prefix keys.", "--prompt-length", ge=1)
+    rank: int = option(8, "Rank of adapters (oft: block size).", ge=1)
+    alpha: float = option(16.0, "Adapters are scaled by alpha / rank.", "--adapter-alpha", gt=0)
     adapter_dropout: float = option(0.0, "Dropout before adapters.", ge=0, lt=1)
-    layers: int = option(2, "How many of the last layers learn (--tune last).", "--last-layers", ge=1)
+    layers: int = option(2, "Number of last layers that learn (--tune last).", "--last-layers", ge=1)
     adversarial: float = option(
         0.0,
-        "Learn each text also with its word vectors moved by this share of their length to where the loss grows "
-        "(0.05, say; a step takes twice the time).",
+        "Learn each text also with its word vectors moved by this share of their norm towards a higher loss "
+        "(such as 0.05; a step takes twice as long).",
         ge=0,
         lt=1,
     )
@@ -138,17 +141,13 @@ class WatchSection(Section):
     common: ClassVar[tuple[str, ...] | None] = ("choose_by", "overfit")
 
     choose_by: Literal["accuracy", "macro_f1", "loss"] = option(
-        "accuracy", "The measure on dev that decides which weights are kept and when to stop early."
+        "accuracy", "Dev measure that decides which weights are kept and when to stop early."
     )
-    train_sample: int = option(
-        1000, "Training examples on which accuracy is measured at each evaluation; 0: none.", ge=0
-    )
+    train_sample: int = option(1000, "Number of training examples scored at each evaluation; 0: none.", ge=0)
     on_collapse: Literal["say", "stop", "retry"] = option(
-        "say", "When nearly all inputs get one class: say so and go on, stop, or start again at a third of the rate."
+        "say", "When nearly all inputs get one class: report it (say), stop, or restart at a third of the rate (retry)."
     )
-    overfit: int | None = option(
-        None, "Check the set-up: learn this many training examples by heart, and nothing else.", ge=2
-    )
+    overfit: int | None = option(None, "Check the setup: memorize this many training examples, and nothing else.", ge=2)
 
 
 class ClassifyConfig(JobConfig):

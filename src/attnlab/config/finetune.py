@@ -13,10 +13,10 @@ from attnlab.config.world import WorldSection
 class PairsSection(Section):
     topic: ClassVar[str] = "Data"
 
-    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
-    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
-    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
-    corpus: FilePath = option(None, "Text whose words or characters the vocabulary must know (without --from).")
+    train: FilePath = option(None, "Questions and answers, tab-separated; without it, those of the synthetic world.")
+    dev: FilePath = option(None, "Questions and answers that decide which weights are best.")
+    test: FilePath = option(None, "Questions and answers to score once, at the end.")
+    corpus: FilePath = option(None, "Text whose characters or words the vocabulary must contain (without --from).")
     tokens: Literal["characters", "words"] = option("characters", "What a token is (without --from).")
 
 
@@ -24,7 +24,7 @@ class StartSection(Section):
     topic: ClassVar[str] = "Start"
 
     run: FilePath = option(None, "A pretrained run: its weights, vocabulary and shape.", "--from")
-    fresh: bool = option(False, "Take vocabulary and shape from --from, but new weights: no pretraining.")
+    fresh: bool = option(False, "Use the vocabulary and shape of --from with new weights: no pretraining.")
 
 
 class FinetuneConfig(JobConfig):

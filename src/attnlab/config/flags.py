@@ -25,7 +25,7 @@ Leaf = tuple[FieldInfo, type[Section]]
 
 
 def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate `command(flags, ...)`: it gains every leaf of `config`, and of parts of others, as an option."""
+    """Decorate `command(flags, ...)`: it gets every leaf of `config` and of `parts` as an option."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         settings: dict[Key, Leaf] = {}

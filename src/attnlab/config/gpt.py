@@ -1,4 +1,4 @@
-"""All that decides how a GPT is built."""
+"""The settings of a GPT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from attnlab.config.sections import Section, option
 
 
 class ShapeSection(Section):
-    """The size of a model; what is not given comes from the preset."""
+    """The shape of a model; the preset decides what is not given."""
 
     topic: ClassVar[str] = "Model"
     common: ClassVar[tuple[str, ...] | None] = ("preset", "layers", "heads", "width", "context", "dropout")
@@ -19,10 +19,10 @@ class ShapeSection(Section):
     preset: Literal["vanilla", "modern"] = option(
         "vanilla", "vanilla (the documents' GPT) or modern (rotary, RMSNorm, QK-norm, squared ReLU)."
     )
-    layers: int = option(4, "Blocks of attention and MLP.", ge=1)
-    heads: int = option(8, "Attention heads; the width must be a multiple of it.", ge=1)
-    width: int = option(256, "Size of a token's vector.", ge=1)
-    context: int = option(128, "Longest sequence in tokens.", ge=8)
+    layers: int = option(4, "Number of layers: blocks of attention and MLP.", ge=1)
+    heads: int = option(8, "Attention heads; the width must be a multiple of their number.", ge=1)
+    width: int = option(256, "Size of a token's vector (C).", ge=1)
+    context: int = option(128, "Longest sequence in tokens (T).", ge=8)
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
     norm: str | None = option(None, "layernorm or rmsnorm (default: the preset's).")
     activation: str | None = option(None, "gelu, relu, relu2, silu or swiglu (default: the preset's).")
@@ -32,7 +32,7 @@ class ShapeSection(Section):
 
 
 class GPTSection(ShapeSection):
-    """All that decides how a GPT is built."""
+    """The settings of a GPT."""
 
     common: ClassVar[tuple[str, ...] | None] = (*(ShapeSection.common or ()), "attention", "positions")
 
@@ -41,10 +41,10 @@ class GPTSection(ShapeSection):
 
     @field_validator("attention")
     @classmethod
-    def _own_file(cls, name: str) -> str:
+    def _absolute_file(cls, name: str) -> str:
         return os.path.abspath(os.path.expanduser(name)) if name.endswith(".py") else name
 
     @field_validator("positions", mode="before")
     @classmethod
-    def _not_said(cls, value: Any) -> Any:
+    def _preset_if_none(cls, value: Any) -> Any:
         return "preset" if value is None else value

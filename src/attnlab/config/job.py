@@ -1,4 +1,4 @@
-"""What every training command can be told; each adds its own sections."""
+"""The settings that all training commands share; each adds its own sections."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from attnlab.config.sections import (
 
 
 class JobConfig(Section):
-    """What every training command can be told; each adds its own sections."""
+    """The settings that all training commands share; each adds its own sections."""
 
     default_epochs: ClassVar[int] = 10
 

@@ -1,4 +1,4 @@
-"""Settings of `attnlab knowledge`: pretraining, fine-tuning and what they share, given once."""
+"""Settings of `attnlab knowledge`: pretraining, fine-tuning, and what they share."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from attnlab.config.world import WorldSection
 class ChainDataSection(CorpusSection):
     common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "train", "dev", "test")
 
-    train: FilePath = option(None, "Questions and answers, tab-separated; else the synthetic world's.")
-    dev: FilePath = option(None, "Questions and answers to choose the best weights by.")
-    test: FilePath = option(None, "Questions and answers to report on, once, at the end.")
+    train: FilePath = option(None, "Questions and answers, tab-separated; without it, those of the synthetic world.")
+    dev: FilePath = option(None, "Questions and answers that decide which weights are best.")
+    test: FilePath = option(None, "Questions and answers to score once, at the end.")
 
 
 class PretrainPart(Section):
-    """What is said of pretraining alone."""
+    """Settings of pretraining alone."""
 
     objective: ObjectiveSection = ObjectiveSection()
     optimizer: OptimizerSection = OptimizerSection(lr=1e-3)
@@ -40,14 +40,14 @@ class PretrainPart(Section):
 
     @field_validator("objective")
     @classmethod
-    def _can_be_asked(cls, objective: ObjectiveSection) -> ObjectiveSection:
+    def _answers_questions(cls, objective: ObjectiveSection) -> ObjectiveSection:
         if objective.masked:
-            raise ValueError(f"{MASKED_WORDS} pretrains a BERT, which answers no questions: use 'attnlab pretrain'")
+            raise ValueError(f"{MASKED_WORDS} pretrains a BERT, which cannot answer questions: use 'attnlab pretrain'")
         return objective
 
 
 class FinetunePart(Section):
-    """What is said of fine-tuning alone."""
+    """Settings of fine-tuning alone."""
 
     optimizer: OptimizerSection = OptimizerSection(lr=6e-4)
     schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
@@ -56,12 +56,12 @@ class FinetunePart(Section):
 
 
 class KnowledgeConfig(Section):
-    """Pretraining, fine-tuning and what they share, given once."""
+    """Pretraining, fine-tuning, and what they share."""
 
     topic: ClassVar[str] = "Chain"
 
-    seed: int = option(0, "Seed of the weights and the order of the data, in both halves.", ge=0)
-    control: bool = option(False, "Fine-tune without pretraining as well.")
+    seed: int = option(0, "Seed of the weights and of the order of the data, in both halves.", ge=0)
+    control: bool = option(False, "Also fine-tune without pretraining, for comparison.")
     data: ChainDataSection = ChainDataSection()
     world: WorldSection = WorldSection()
     model: GPTSection = GPTSection()

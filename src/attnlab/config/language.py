@@ -17,19 +17,19 @@ class StreamSection(Section):
 
     corpus: FilePath = option(None, "Text file, read as one stream and cut into blocks.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
-    dev_share: float = option(0.1, "Share of the text kept for validation: its end.", gt=0, lt=1)
-    rare: int = option(2, "Words seen less often than this in training count as unknown.", ge=1)
-    train_context: int | None = option(None, "Tokens of a training block (default: the context).", ge=2)
+    dev_share: float = option(0.1, "Share of the text for validation: its end.", gt=0, lt=1)
+    rare: int = option(2, "Words that occur less often than this in training count as unknown.", ge=1)
+    train_context: int | None = option(None, "Tokens per training block (default: the context).", ge=2)
 
 
 class MeasuresSection(Section):
-    """What is measured besides the loss on the validation part."""
+    """What is measured besides the validation loss."""
 
     topic: ClassVar[str] = "Measures"
     common: ClassVar[tuple[str, ...] | None] = ("test_contexts",)
 
-    dev_blocks: int = option(256, "Validation blocks measured while training, evenly spaced; all at the end.", ge=1)
-    prefix_blocks: int = option(16, "Validation blocks measured prefix by prefix, the future hidden; 0 = none.", ge=0)
+    dev_blocks: int = option(256, "Validation blocks scored during training, evenly spaced; all at the end.", ge=1)
+    prefix_blocks: int = option(16, "Validation blocks scored prefix by prefix, with the future hidden; 0: none.", ge=0)
     test_contexts: str = option("", "Lengths to test the trained model at, such as 100,200,400.")
 
     @field_validator("test_contexts", mode="before")

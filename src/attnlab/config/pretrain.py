@@ -17,16 +17,19 @@ class CorpusSection(Section):
     topic: ClassVar[str] = "Data"
     common: ClassVar[tuple[str, ...] | None] = ("corpus", "tokens", "dev_share", "questions", "dev")
 
-    corpus: FilePath = option(None, "Text file, one document a line; without it, a synthetic world.")
+    corpus: FilePath = option(None, "Text file, one document per line; without it, a synthetic world.")
     tokens: Literal["characters", "words"] = option("characters", "What a token is.")
     dev_share: float = option(
-        0.0, "Share of documents kept aside to measure the loss on (default: 0, of masked words 0.05).", ge=0, lt=1
+        0.0, "Share of documents held out to measure the loss on (default: 0; for masked words 0.05).", ge=0, lt=1
     )
     questions: FilePath = option(
-        None, "Questions and answers to mix in, tab-separated: answering is learnt with reading."
+        None, "Questions and answers to mix in, tab-separated: answering is learned together with reading."
+    )
+    vocabulary_from: FilePath = option(
+        None, "Further text whose characters or words the vocabulary must contain, such as questions to fine-tune on."
     )
     world_questions: bool = option(False, "Mix in the training questions of the synthetic world.")
-    dev: FilePath = option(None, "Questions and answers to choose the best weights by; needs --questions.")
+    dev: FilePath = option(None, "Questions and answers that decide which weights are best; needs --questions.")
 
 
 OBJECTIVES = ("span", "truncated", "salient", "causal")
@@ -42,11 +45,11 @@ class ObjectiveSection(Section):
     name: str = option(
         "span",
         "span (a span hidden anywhere), truncated (the same after a random cut, as in the course), salient (names, "
-        "places and numbers hidden) or causal (next token), several by commas: each example draws one; or mlm (masked "
-        "words, which pretrain a BERT).",
+        "places and numbers hidden) or causal (next token); with several, separated by commas, each example draws one; "
+        "or mlm (masked words, which pretrain a BERT).",
         "--objective",
     )
-    hidden_only: bool = option(False, "Take the loss on what was hidden only, not on every token.")
+    hidden_only: bool = option(False, "Compute the loss on the hidden tokens only, not on every token.")
 
     @field_validator("name", mode="before")
     @classmethod
@@ -56,15 +59,15 @@ class ObjectiveSection(Section):
             if name not in (*OBJECTIVES, MASKED_WORDS):
                 raise ValueError(unknown("objective", name, (*OBJECTIVES, MASKED_WORDS)))
         if MASKED_WORDS in names and len(names) > 1:
-            raise ValueError(f"{MASKED_WORDS} pretrains a BERT, the others a GPT: they cannot take turns")
+            raise ValueError(f"{MASKED_WORDS} pretrains a BERT, the others a GPT: they cannot be combined")
         if not names:
-            raise ValueError("give at least one objective")
+            raise ValueError("expected at least one objective")
         return ",".join(names)
 
     @model_validator(mode="after")
     def _something_hidden(self) -> ObjectiveSection:
         if self.hidden_only and "causal" in self.names:
-            raise ValueError("hidden_only needs an objective that hides something: causal does not")
+            raise ValueError("hidden_only needs an objective that hides tokens: causal hides none")
         return self
 
     @property
@@ -77,18 +80,18 @@ class ObjectiveSection(Section):
 
 
 class MaskingSection(Section):
-    """A BERT learns masked words. What can be said of its shape is in the section of the model."""
+    """Masked words, which a BERT learns. Its shape is in the section of the model."""
 
     topic: ClassVar[str] = "Masked words (--objective mlm)"
     common: ClassVar[tuple[str, ...] | None] = ("start", "vocabulary")
 
     start: str | None = option(
         None,
-        "The BERT to go on with: a folder, a run or a name (its --lr is 1e-4 unless given); else a new one.",
+        "The BERT to continue from: a folder, a run or a name (--lr is then 1e-4 by default); else a new one.",
         "--from",
     )
-    vocabulary: int = option(8000, "Pieces of a vocabulary learned from the corpus (without --from).", ge=16)
-    share: float = option(0.15, "Share of the pieces that is asked for.", "--mask-share", gt=0, le=1)
+    vocabulary: int = option(8000, "Size of the vocabulary learned from the corpus (without --from).", ge=16)
+    share: float = option(0.15, "Share of the pieces to predict.", "--mask-share", gt=0, le=1)
     whole_words: bool = option(False, "Mask all pieces of a word together.")
 
 

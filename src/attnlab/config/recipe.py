@@ -1,9 +1,9 @@
-"""From a YAML recipe and flags to one checked configuration; every mistake becomes one sentence.
+"""From a YAML recipe and flags to one checked configuration; every error is one sentence.
 
     recipe.yaml, line 4: unknown key 'lrr' in optimizer: did you mean 'lr'?
     --batch-size: ...
 
-Where a value came from (file and line, or flag) is kept beside it until it has been checked.
+The origin of each value (file and line, or flag) is kept until it has been checked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from attnlab.base.errors import UserError, nearest
 from attnlab.config.sections import Section
+from attnlab.config.shipped import find_recipe
 
 Key = tuple[str, ...]
 Loaded = TypeVar("Loaded", bound=Section)
@@ -28,7 +29,7 @@ LIMITS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", 
 
 
 def leaves(config: type[Section]) -> dict[Key, tuple[FieldInfo, type[Section]]]:
-    """Every leaf of a configuration by its path, with its field and the section that holds it."""
+    """Every leaf of a configuration by its path, with its field and its section."""
     found: dict[Key, tuple[FieldInfo, type[Section]]] = {}
     for name, field in config.model_fields.items():
         kind = section_of(field)
@@ -46,14 +47,14 @@ def section_of(field: FieldInfo) -> type[Section] | None:
 
 
 def flag_of(key: Key, field: FieldInfo) -> str:
-    """The flag of a leaf: the one it names, or its own name with dashes; `--pretrain-lr` for one of a part."""
+    """The flag of a leaf: the one its field names, or its name with dashes; `--pretrain-lr` inside a part."""
     extra = field.json_schema_extra
     named = str(extra["flag"]) if isinstance(extra, dict) and "flag" in extra else f"--{key[-1]}"
     return "--" + "-".join([*key[:-2], named.removeprefix("--")]).replace("_", "-")
 
 
 def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> Loaded:
-    """The configuration of a recipe (if any) with the flags laid over it, checked."""
+    """The checked configuration of a recipe (if any), with the flags replacing its values."""
     values, origins = read_recipe(recipe) if recipe is not None else ({}, {})
     return lay_over(kind, values, flags, origins)
 
@@ -61,41 +62,41 @@ def load(kind: type[Loaded], recipe: Path | None, flags: Mapping[Key, Any]) -> L
 def lay_over(
     kind: type[Loaded], values: dict[str, Any], settings: Mapping[Key, Any], origins: dict[Key, str] | None = None
 ) -> Loaded:
-    """The configuration of plain values with some settings put in their place, checked."""
+    """The checked configuration of plain values, with some of them replaced by `settings`."""
     origins, known = dict(origins or {}), leaves(kind)
     for key in settings:
-        _drop_rivals(values, key, known[key][1])  # the recipe's: two flags that exclude each other are a mistake
+        _drop_rivals(values, key, known[key][1])  # only the recipe's: two flags that exclude each other are an error
     for key, value in settings.items():
         field, _ = known[key]
-        _put(values, key, _none_if_said(value, field))
+        _put(values, key, _parse_none(value, field))
         origins[key] = flag_of(key, field)
     return check(kind, values, origins)
 
 
 def find_setting(kind: type[Section], name: str) -> Key:
-    """The leaf a dotted name means: its whole path, or as much of its end as only one leaf has."""
-    asked = tuple(name.strip().replace("-", "_").split("."))
+    """The leaf of a dotted name: its whole path, or an end of it that only one leaf has."""
+    parts = tuple(name.strip().replace("-", "_").split("."))
     known = leaves(kind)
-    found = [asked] if asked in known else [key for key in known if key[-len(asked) :] == asked]
+    found = [parts] if parts in known else [key for key in known if key[-len(parts) :] == parts]
     if len(found) == 1:
         return found[0]
     dotted = [".".join(key) for key in found or known]
     if found:
-        raise UserError(f"{name!r} can mean {', '.join(dotted)}: write it in full.")
+        raise UserError(f"{name!r} is ambiguous: write one of {', '.join(dotted)}.")
     raise UserError(f"unknown setting {name!r}: did you mean {_like(name, dotted)}?")
 
 
 def _like(name: str, known: list[str]) -> str:
-    """The settings that end alike, or nearly so, else the nearest in spelling."""
+    """The settings with the same or a similar last name, else the nearest in spelling."""
     last = name.rpartition(".")[2].replace("-", "_")
-    ends = {each: each.rpartition(".")[2] for each in known}
+    ends = {setting: setting.rpartition(".")[2] for setting in known}
     close = last if last in ends.values() else nearest(last, ends.values())
-    alike = [each for each, end in ends.items() if end == close] or [nearest(name, known) or known[0]]
+    alike = [setting for setting, end in ends.items() if end == close] or [nearest(name, known) or known[0]]
     return " or ".join(map(repr, alike))
 
 
 def check(kind: type[Loaded], values: Mapping[str, Any], origins: Mapping[Key, str] | None = None) -> Loaded:
-    """Validate plain values; the first mistake is told in one sentence with where it stands."""
+    """Validate plain values; the first error becomes one sentence with its file and line or flag."""
     try:
         return kind.model_validate(_with_defaults(kind, values))
     except ValidationError as error:
@@ -103,7 +104,7 @@ def check(kind: type[Loaded], values: Mapping[str, Any], origins: Mapping[Key, s
 
 
 def _with_defaults(kind: type[Section], values: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration may set its sections' defaults anew: they hold for what was not given."""
+    """Values with the defaults that a configuration sets for its sections, where none is given."""
     filled = dict(values)
     for name, field in kind.model_fields.items():
         section, given = section_of(field), values.get(name) or {}
@@ -129,12 +130,11 @@ def value_of(config: Section, key: Key) -> Any:
     return value
 
 
-def read_recipe(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:
-    """A YAML file as plain values, and the file and line of every key."""
+def read_recipe(path_or_name: Path) -> tuple[dict[str, Any], dict[Key, str]]:
+    """A YAML file, or a shipped recipe by its name, as plain values, and the file and line of every key."""
+    path = find_recipe(path_or_name)
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise UserError(f"{path}: there is no such recipe.") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: the recipe cannot be read: {reason}.") from None
@@ -142,13 +142,13 @@ def read_recipe(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:
         node = _compose(text)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}, line {line}: this is not YAML: {error.problem}.") from None
+        raise UserError(f"{path}, line {line}: invalid YAML: {error.problem}.") from None
     except yaml.YAMLError as error:
-        raise UserError(f"{path}: this is not YAML: {' '.join(str(error).split())}") from None
+        raise UserError(f"{path}: invalid YAML: {' '.join(str(error).split())}") from None
     if node is None:
         return {}, {}
     if not isinstance(node, yaml.MappingNode):
-        raise UserError(f"{path}, line 1: a recipe is a list of 'key: value' lines.")
+        raise UserError(f"{path}, line 1: expected 'key: value' lines.")
     origins: dict[Key, str] = {}
     return _plain(node, path, (), origins), origins
 
@@ -166,7 +166,7 @@ def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, s
     for key_node, value_node in node.value:
         name, line = str(key_node.value), key_node.start_mark.line + 1
         if name in values:
-            raise UserError(f"{path}, line {line}: {name!r} stands twice: remove one of them.")
+            raise UserError(f"{path}, line {line}: {name!r} is given twice: remove one of them.")
         origins[(*prefix, name)] = f"{path}, line {line}"
         if isinstance(value_node, yaml.MappingNode):
             values[name] = _plain(value_node, path, (*prefix, name), origins)
@@ -176,9 +176,9 @@ def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, s
 
 
 def _construct(node: yaml.Node) -> Any:
-    """The value of a node; built by the safe loader, so a file can hold data and nothing else."""
+    """The value of a node, from the safe loader, which constructs plain data only."""
     if isinstance(node, yaml.ScalarNode) and ":" in node.value and node.tag.endswith((":int", ":float")):
-        return node.value  # a time on the clock, which YAML would take for a number to the base 60
+        return node.value  # a time of day, which YAML would read as a number in base 60
     loader = yaml.SafeLoader("")
     try:
         return loader.construct_object(node, deep=True)
@@ -198,7 +198,7 @@ def _put(values: dict[str, Any], key: Key, value: Any) -> None:
 
 
 def _drop_rivals(values: dict[str, Any], key: Key, section: type[Section]) -> None:
-    """`--steps` replaces a recipe's `epochs` instead of contradicting it."""
+    """Remove the settings that `key` excludes: `--steps` replaces a recipe's `epochs`."""
     for name in key[:-1]:
         values = values.get(name, {}) if isinstance(values, dict) else {}
     for names in section.exclusive:
@@ -207,9 +207,9 @@ def _drop_rivals(values: dict[str, Any], key: Key, section: type[Section]) -> No
                 values.pop(rival, None)
 
 
-def _none_if_said(value: Any, field: FieldInfo) -> Any:
-    said = isinstance(value, str) and value.lower() == "none" and type(None) in get_args(field.annotation)
-    return None if said else value
+def _parse_none(value: Any, field: FieldInfo) -> Any:
+    is_none = isinstance(value, str) and value.lower() == "none" and type(None) in get_args(field.annotation)
+    return None if is_none else value
 
 
 def _sentence(kind: type[Section], error: ValidationError, origins: Mapping[Key, str]) -> str:
@@ -219,12 +219,12 @@ def _sentence(kind: type[Section], error: ValidationError, origins: Mapping[Key,
     key = _known_part(kind, location)
     where = _origin(key, origins)
     more = len({_known_part(kind, tuple(str(part) for part in problem["loc"])) for problem in problems}) - 1
-    rest = f" ({more} more after this one.)" if more else ""
+    rest = f" ({more} more errors.)" if more else ""
     return f"{where}{_what(kind, first, key)}{rest}"
 
 
 def _known_part(kind: type[Section], location: Key) -> Key:
-    """pydantic appends the member of a union that failed; keep the part that names a key."""
+    """The part of a location that names a key: pydantic appends the member of a union that failed."""
     key: Key = ()
     section: type[Section] | None = kind
     for part in location:
@@ -240,7 +240,7 @@ def _origin(key: Key, origins: Mapping[Key, str]) -> str:
     for length in range(len(key), 0, -1):
         if key[:length] in origins:
             return f"{origins[key[:length]]}: "
-    inside = [where for path, where in origins.items() if path[: len(key)] == key]  # a section as a whole
+    inside = [where for path, where in origins.items() if path[: len(key)] == key]  # the section as a whole
     return f"{', '.join(inside)}: " if inside else ""
 
 
@@ -254,12 +254,12 @@ def _what(kind: type[Section], problem: Any, key: Key) -> str:
         message = str(problem["ctx"]["error"])
         return f"{'.'.join(key)}: {message}{'' if message.endswith(('.', '?')) else '.'}"
     if problem["type"] == "missing":
-        return f"{'.'.join(key)} is needed and was not given."
+        return f"{'.'.join(key)} is missing."
     return f"{'.'.join(key)} must be {_expected(kind, problem, key)}, got {problem['input']!r}."
 
 
 def _expected(kind: type[Section], problem: Any, key: Key) -> str:
-    """What a value should have been, in plain words, the choices of a union included."""
+    """The expected values in plain words, with the choices of a union."""
     if problem["type"] == "model_type":
         return "a group of 'key: value' lines"
     field, _ = leaves(kind)[key]

@@ -1,7 +1,7 @@
 """The typed sections a configuration is made of. A field's description is its help text.
 
-Every leaf becomes a flag of the command line: `flag` names it where the field's own name would
-not do. Values are checked here and only here, whether they come from a recipe or from a flag.
+Every leaf becomes a flag of the command line, by the field's name or by `flag`. Values are checked here only, whether
+they come from a recipe or from a flag.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from attnlab.base.errors import unknown
 
 
 def option(default: Any, help: str, flag: str | None = None, **limits: Any) -> Any:
-    """A field with its help text and, if its own name would not do, the name of its flag."""
+    """A field with its help text and, if it differs from the field's name, the name of its flag."""
     return Field(default, description=help, json_schema_extra={"flag": flag} if flag else None, **limits)
 
 
 def _absolute(path: str | None) -> str | None:
-    """A path as it stands from anywhere: a run may be taken up from another folder than it was started in."""
+    """An absolute path: a run may be resumed from another folder than it was started in."""
     return None if path is None else os.path.abspath(os.path.expanduser(path))
 
 
@@ -31,7 +31,7 @@ FilePath = Annotated[str | None, AfterValidator(_absolute)]
 
 def is_path(field: FieldInfo) -> bool:
     """Whether a setting names a file or a folder."""
-    return any(getattr(each, "func", None) is _absolute for each in field.metadata)
+    return any(getattr(validator, "func", None) is _absolute for validator in field.metadata)
 
 
 def split_list(value: Any) -> list[str]:
@@ -60,7 +60,7 @@ class Section(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _true_is_not_one(cls, value: Any, info: Any) -> Any:
-        """`seed: yes` is a boolean in YAML; Python would quietly take it for 1."""
+        """`seed: yes` is a boolean in YAML, which Python would silently convert to 1."""
         if isinstance(value, bool):
             annotation = cls.model_fields[info.field_name].annotation
             if annotation is not bool and bool not in get_args(annotation):
@@ -72,7 +72,7 @@ class Section(BaseModel):
         for names in self.exclusive:
             given = [name for name in names if getattr(self, name) is not None]
             if len(given) > 1:
-                raise ValueError(f"{' and '.join(given)} exclude each other: give one of them")
+                raise ValueError(f"{' and '.join(given)} exclude each other: give only one")
         return self
 
 
@@ -104,20 +104,17 @@ class OptimizerSection(Section):
     topic: ClassVar[str] = "Optimizer"
     common: ClassVar[tuple[str, ...] | None] = ("name", "lr", "weight_decay")
 
-    name: str = option("adamw", f"Which optimizer: {', '.join(OPTIMIZERS)}.", "--optimizer")
+    name: str = option("adamw", f"Optimizer: {', '.join(OPTIMIZERS)}.", "--optimizer")
     lr: float = option(1e-3, "Peak learning rate.", gt=0)
-    matrix_lr: float = option(0.02, "Peak learning rate of Muon for the matrices (lr is for the rest).", gt=0)
-    weight_decay: float = option(0.1, "Weight decay of the matrices; biases, norms and embeddings have none.", ge=0)
-    beta1: float = option(0.9, "First moment's decay (Adam family).", ge=0, lt=1)
-    beta2: float = option(0.95, "Second moment's decay (Adam family).", ge=0, lt=1)
+    matrix_lr: float = option(0.02, "Peak learning rate of Muon for the matrices (--lr is for the rest).", gt=0)
+    weight_decay: float = option(0.1, "Weight decay of matrices; biases, norms and embeddings have none.", ge=0)
+    beta1: float = option(0.9, "Decay of the first moment (Adam family).", ge=0, lt=1)
+    beta2: float = option(0.95, "Decay of the second moment (Adam family).", ge=0, lt=1)
     momentum: float = option(0.9, "Momentum (SGD, RMSprop).", ge=0, lt=1)
     layer_decay: float = option(
-        1.0,
-        "Each layer learns at this share of the rate of the layer above it; below 1, low layers change least.",
-        gt=0,
-        le=1,
+        1.0, "Learning rate of a layer as a share of the layer above it; below 1, low layers change least.", gt=0, le=1
     )
-    clip: float | None = option(1.0, "Largest norm of the gradient; 'none' switches clipping off.", gt=0)
+    clip: float | None = option(1.0, "Largest gradient norm; 'none' disables clipping.", gt=0)
 
     @field_validator("name")
     @classmethod
@@ -137,8 +134,8 @@ class ScheduleSection(Section):
     warmup_tokens: int | None = option(None, "Tokens over which the rate rises from zero.", ge=0)
     warmup_ratio: float | None = option(None, "Share of all steps over which the rate rises from zero.", ge=0, lt=1)
     decay_ratio: float = option(0.2, "Share of all steps over which 'wsd' decays at the end.", gt=0, le=1)
-    wave_steps: int | None = option(None, "Steps in which 'wave' falls from the peak (default: all of them).", ge=1)
-    final: float = option(0.0, "The rate at the end, as a share of the peak.", ge=0, le=1, flag="--final-lr")
+    wave_steps: int | None = option(None, "Steps in which 'wave' falls from the peak (default: all).", ge=1)
+    final: float = option(0.0, "Final rate as a share of the peak.", ge=0, le=1, flag="--final-lr")
 
     @field_validator("name")
     @classmethod
@@ -150,7 +147,7 @@ class ScheduleSection(Section):
     @model_validator(mode="after")
     def _fits(self) -> ScheduleSection:
         if self.name == "wsd" and (self.warmup_ratio or 0) + self.decay_ratio > 1:
-            raise ValueError("warmup_ratio and decay_ratio together exceed 1: there is no room for both")
+            raise ValueError("warmup_ratio and decay_ratio add up to more than 1")
         return self
 
 
@@ -160,21 +157,21 @@ class BatchSection(Section):
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("size", "tokens"),)
 
     size: int | Literal["auto"] | None = option(
-        None, "Examples a batch (default 32), or 'auto' for the largest that fits.", "--batch-size"
+        None, "Examples per batch (default: 32), or 'auto' for the largest that fits.", "--batch-size"
     )
     tokens: int | None = option(
-        None, "A budget of tokens a batch, padding included, instead of a count.", "--batch-tokens", gt=0
+        None, "Tokens per batch, padding included, instead of a number of examples.", "--batch-tokens", gt=0
     )
-    by_length: bool = option(True, "Put examples of like length together, so that little is padding.")
-    accumulate: int = option(1, "Batches whose gradients are added up before each step.", ge=1)
+    by_length: bool = option(True, "Batch examples of similar length together, so little is padding.")
+    accumulate: int = option(1, "Number of batches whose gradients are added up before each step.", ge=1)
     memory: float | None = option(
-        None, "Memory that 'auto' may use, in GiB (default: half of what is free).", "--batch-memory", gt=0
+        None, "Memory that 'auto' may use, in GiB (default: half of the free memory).", "--batch-memory", gt=0
     )
 
     @model_validator(mode="after")
     def _positive(self) -> BatchSection:
         if isinstance(self.size, int) and self.size < 1:
-            raise ValueError("the batch size must be at least 1")
+            raise ValueError("expected a batch size of at least 1")
         if self.size is None and self.tokens is None:
             self.size = 32
         return self
@@ -193,19 +190,19 @@ def parse_every(text: str) -> tuple[int, str]:
 
 
 class StepsSection(Section):
-    """How long to train and how often to look."""
+    """How long to train, and how often to evaluate, save and log."""
 
     topic: ClassVar[str] = "Training"
     common: ClassVar[tuple[str, ...] | None] = ("epochs", "steps", "evaluate_every", "patience")
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("epochs", "steps"),)
 
-    epochs: int | None = option(None, "Times the training set is seen.", ge=1)
-    steps: int | None = option(None, "Steps of the optimizer, instead of epochs.", ge=1)
-    evaluate_every: str = option("1 epoch", "How often to evaluate on dev: '200 steps', '1 epoch', 0 = never.")
-    save_every: str = option("1 epoch", "How often to write a checkpoint: '200 steps', '1 epoch', 0 = at the end.")
+    epochs: int | None = option(None, "Number of passes over the training set.", ge=1)
+    steps: int | None = option(None, "Number of optimizer steps, instead of epochs.", ge=1)
+    evaluate_every: str = option("1 epoch", "How often to evaluate on dev: '200 steps', '1 epoch', 0: never.")
+    save_every: str = option("1 epoch", "How often to write a checkpoint: '200 steps', '1 epoch', 0: at the end.")
     log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)
-    keep: int = option(2, "How many of the last checkpoints to keep (the best one on dev is kept as well).", ge=1)
-    patience: int | None = option(None, "Stop after this many evaluations without a better one.", ge=1)
+    keep: int = option(2, "Number of last checkpoints to keep (the best on dev is kept as well).", ge=1)
+    patience: int | None = option(None, "Stop after this many evaluations without improvement.", ge=1)
 
     @field_validator("evaluate_every", "save_every", mode="before")
     @classmethod
@@ -226,19 +223,19 @@ class MachineSection(Section):
 
     device: str = option("auto", "auto, cpu, cuda, cuda:1, mps.")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = option(
-        "auto", "auto takes the fastest that works, measured in a child process; or fp32, bf16, fp16."
+        "auto", "fp32, bf16, fp16, or auto: the fastest that works, on a CPU measured with the model itself."
     )
-    threads: int | Literal["auto"] = option("auto", "CPU threads; auto uses the cores this process may use.")
+    threads: int | Literal["auto"] = option("auto", "CPU threads; auto: all cores available to this process.")
     compile: Literal["off", "on", "auto"] = option(
-        "off", "Train through torch.compile: off, on, or auto, which measures both where a run is long enough."
+        "off", "Use torch.compile in training: off, on, or auto, which measures both if the run is long enough."
     )
 
     processes: int = option(
-        1, "Processes that share every batch, on this machine or on each of --nodes; the result is that of one.", ge=1
+        1, "Number of processes that share every batch, here or on each of --nodes; the result is that of one.", ge=1
     )
 
     sharding: Literal["ddp", "fsdp"] = option(
-        "ddp", "With several processes: ddp, each holds the whole model, or fsdp, the model is cut up among them."
+        "ddp", "With several processes: ddp (each has the whole model) or fsdp (the model is sharded across them)."
     )
 
     @field_validator("compile", mode="before")
@@ -251,5 +248,5 @@ class MachineSection(Section):
     @classmethod
     def _some(cls, value: int | str) -> int | str:
         if isinstance(value, int) and value < 1:
-            raise ValueError("at least 1 thread is needed")
+            raise ValueError("expected at least 1 thread")
         return value

@@ -1,1 +1,1 @@
-"""Text in, examples out: files of the user's own, and the data sets that come with the lab."""
+"""Text in, examples out: the user's files, and the data sets that come with the lab."""

@@ -1,7 +1,7 @@
-"""From examples to batches: examples of like length together, padded to the longest among them.
+"""From examples to batches: examples of similar length together, padded to the longest among them.
 
-The order of an epoch depends on the seed and the epoch's number and on nothing else, so a run can be taken
-up in the middle of an epoch, and an example drawn at random (a corrupted span, say) is the same whoever asks.
+The order of an epoch depends only on the seed and the epoch's number, so a run can resume in the middle of an
+epoch, and a random draw (a corrupted span, say) is always the same.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import torch
 from torch import Tensor
 
 IGNORE = -100  # a target that does not count
-WINDOW = 50  # batches sorted together: enough for like lengths, few enough to stay random
+WINDOW = 50  # batches sorted together: enough for similar lengths, few enough to stay random
 
 
 class Examples(Protocol):
-    """A data set the lab can batch."""
+    """A data set that can be batched."""
 
     @property
     def lengths(self) -> Sequence[int]:
-        """Of each example, in tokens: what batches are made by."""
+        """Length of each example in tokens, by which batches are formed."""
         ...
 
     def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
-        """The examples as padded tensors; `epoch` seeds whatever is drawn at random."""
+        """The examples as padded tensors; `epoch` seeds what is drawn at random."""
         ...
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Tensors for the model, and what to count."""
+    """Tensors for the model, and counts."""
 
     inputs: dict[str, Tensor]
     indices: tuple[int, ...]
-    tokens: int  # real ones
+    tokens: int  # without padding
     positions: int  # with padding
 
     @property
@@ -60,7 +60,7 @@ class BatchPlan:
     seed: int = 0
 
     def epoch(self, epoch: int, shuffle: bool = True) -> list[list[int]]:
-        """The batches of an epoch, as lists of example numbers."""
+        """The batches of an epoch, as lists of example indices."""
         lengths = np.asarray(self.lengths)
         generator = np.random.default_rng([self.seed, epoch])
         order = generator.permutation(len(lengths)) if shuffle else np.arange(len(lengths))
@@ -96,7 +96,7 @@ class BatchPlan:
 
 
 def pad(rows: Sequence[Sequence[int]], value: int) -> Tensor:
-    """Rows of different lengths as one tensor (B, longest), filled up at the right."""
+    """Rows of different lengths as one tensor (B, longest), padded at the right."""
     longest = max(len(row) for row in rows)
     out = torch.full((len(rows), longest), value, dtype=torch.long)
     for n, row in enumerate(rows):
@@ -105,33 +105,33 @@ def pad(rows: Sequence[Sequence[int]], value: int) -> Tensor:
 
 
 class Batches:
-    """The batches of a data set, epoch after epoch, from any place on."""
+    """The batches of a data set, epoch after epoch, from any position."""
 
     def __init__(self, data: Examples, plan: BatchPlan, accumulate: int = 1, rank: int = 0, count: int = 1) -> None:
         self.data, self.plan, self.accumulate = data, plan, accumulate
         self.rank, self.count = rank, count  # of `count` processes this one takes every count-th example of a batch
 
     def steps_in(self, epoch: int) -> int:
-        """Optimizer steps in an epoch: always the same with a fixed count, a little different with a budget."""
+        """Optimizer steps in an epoch: constant with a fixed count, varying a little with a budget of tokens."""
         size = self.plan.size
         batches = -(-len(self.plan.lengths) // size) if size else len(self.plan.epoch(epoch))
         return -(-batches // self.accumulate)
 
     def share(self, indices: Sequence[int], epoch: int) -> Batch:
-        """This process's part of a batch. Of a batch with fewer examples than there are processes some get none: they
-        take part with one that does not count, since all must go through the model together."""
-        mine = indices[self.rank :: self.count]
-        return self.collate(mine, epoch) if mine else Batch(self.data.collate(indices[:1], epoch), (), 0, 0)
+        """This process's part of a batch. If it has fewer examples than processes, some get none: they use one that
+        does not count, because all processes must run the model together."""
+        share = indices[self.rank :: self.count]
+        return self.collate(share, epoch) if share else Batch(self.data.collate(indices[:1], epoch), (), 0, 0)
 
     def collate(self, indices: Sequence[int], epoch: int) -> Batch:
         inputs = self.data.collate(indices, epoch)
-        # (B, T), true where a token is real; without it an example counts as one
+        # (B, T), true where a token is real; without a mask an example counts as one
         real = inputs.get("padding", inputs.get("attention_mask"))
         tokens, positions = (int(real.sum()), real.numel()) if real is not None else (len(indices),) * 2
         return Batch(inputs, tuple(indices), tokens, positions)
 
     def stream(self, epoch: int, start: int) -> Iterator[tuple[list[Batch], tuple[int, int]]]:
-        """The batches of one optimizer step after the other, each with the place that comes after it."""
+        """The batches of one optimizer step after the other, each with the position (epoch, batch) after it."""
         while True:
             plan = self.plan.epoch(epoch)
             for first in range(start, len(plan), self.accumulate):
@@ -142,7 +142,7 @@ class Batches:
             epoch, start = epoch + 1, 0
 
     def once(self) -> Iterator[Batch]:
-        """Every example once, in no particular order: for evaluation."""
+        """Every example once, for evaluation."""
         for indices in self.plan.epoch(0, shuffle=False):
             yield self.collate(indices, 0)
 

@@ -12,13 +12,13 @@ from torch import Tensor
 
 from attnlab.base.errors import UserError
 from attnlab.data.batching import pad
-from attnlab.data.tasks.labelled import Example
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.text.masking import MaskedRows
 from attnlab.data.tokenizers.wordpiece import Encoded, WordPiece
 
 
 class EncodedExamples:
-    """One example a text, or a pair of texts: tokens, attention mask, segments if there are pairs, label."""
+    """One example per text or pair of texts: tokens, attention mask, segments if there are pairs, label."""
 
     def __init__(self, rows: Sequence[Encoded], labels: Sequence[int], pad_id: int, segments: bool) -> None:
         self.rows, self.labels, self.pad_id, self.segments = rows, list(labels), pad_id, segments
@@ -40,7 +40,7 @@ class EncodedExamples:
 
 
 class LabelledExamples(EncodedExamples):
-    """Texts with labels, cut into pieces by WordPiece."""
+    """Texts with labels, split into pieces by WordPiece."""
 
     def __init__(
         self,
@@ -59,10 +59,10 @@ class LabelledExamples(EncodedExamples):
 
 
 class JointExamples:
-    """Beside each labelled text an unlabelled one, whose tensors are called masked_….
+    """With each labelled text an unlabelled one, whose tensors are named masked_….
 
-    Unlabelled texts come in a random order that goes on from epoch to epoch, so that all are seen in turn however
-    few labelled ones there are; which one goes with a labelled text depends on the seed and the epoch only.
+    Unlabelled texts are read in a random order that continues across epochs, so all are seen in turn however few
+    labelled ones there are; which one goes with a labelled text depends only on the seed and the epoch.
     """
 
     def __init__(self, labelled: EncodedExamples, masked: MaskedRows, seed: int) -> None:
@@ -74,18 +74,18 @@ class JointExamples:
         return self.labelled.collate(indices, epoch) | {f"masked_{name}": tensor for name, tensor in masked.items()}
 
     def partner(self, index: int, epoch: int) -> int:
-        """The unlabelled text that goes with a labelled one."""
+        """The index of the unlabelled text that goes with a labelled one."""
         count = len(self.masked.lengths)
-        turn, place = divmod(epoch * len(self.lengths) + index, count)
-        return int(_order(self.seed, turn, count)[place])
+        round_, place = divmod(epoch * len(self.lengths) + index, count)
+        return int(_order(self.seed, round_, count)[place])
 
 
 @lru_cache(maxsize=2)
-def _order(seed: int, turn: int, count: int) -> np.ndarray:
-    return np.random.default_rng([seed, turn]).permutation(count)
+def _order(seed: int, round_: int, count: int) -> np.ndarray:
+    return np.random.default_rng([seed, round_]).permutation(count)
 
 
-def text_examples(examples: Sequence[Example], tokenizer: Any, longest: int, where: str = "") -> EncodedExamples:
+def text_examples(examples: Sequence[LabelledText], tokenizer: Any, longest: int, where: str = "") -> EncodedExamples:
     """Tokens and labels. Of a pair that is too long the second text is cut, never the first."""
     rows = encode(tokenizer, [e.text for e in examples], [e.pair for e in examples], longest, where)
     segments = "token_type_ids" in tokenizer.model_input_names and any(e.pair is not None for e in examples[:1])
@@ -98,11 +98,11 @@ def encode(
     """Every text, or pair of texts, in at most `longest` tokens."""
     paired = bool(pairs) and pairs[0] is not None
     both = (list(texts), list(pairs)) if paired else (list(texts),)
-    found = tokenizer(*both, truncation=False, verbose=False, return_token_type_ids=True, return_attention_mask=False)
-    ids, types = found["input_ids"], found["token_type_ids"]
+    encoded = tokenizer(*both, truncation=False, verbose=False, return_token_type_ids=True, return_attention_mask=False)
+    ids, types = encoded["input_ids"], encoded["token_type_ids"]
     long = [n for n, row in enumerate(ids) if len(row) > longest]
     if long and paired:
-        _firsts_must_fit(tokenizer, texts, long, longest, where)
+        _check_first_texts(tokenizer, texts, long, longest, where)
     if long:
         cut = tokenizer(
             *[[side[n] for n in long] for side in both],
@@ -117,20 +117,20 @@ def encode(
     return [Encoded(row, kinds, n in shortened) for n, (row, kinds) in enumerate(zip(ids, types, strict=True))]
 
 
-def _firsts_must_fit(tokenizer: Any, texts: Sequence[str], long: Sequence[int], longest: int, where: str) -> None:
-    """A question is never cut: one that leaves no room for its passage is an error."""
+def _check_first_texts(tokenizer: Any, texts: Sequence[str], long: Sequence[int], longest: int, where: str) -> None:
+    """Raise for a first text that leaves no room for the second: first texts are never cut."""
     alone = tokenizer([texts[n] for n in long], add_special_tokens=False, verbose=False)["input_ids"]
     room = longest - tokenizer.num_special_tokens_to_add(pair=True)
     for n, row in zip(long, alone, strict=True):
         if len(row) >= room:
             raise UserError(
-                f"{where}example {n + 1}: its first text alone has {len(row)} tokens, and with the special ones "
-                f"{longest} is all there is: raise --max-tokens or shorten it (only the second text is ever cut)."
+                f"{where}example {n + 1}: its first text has {len(row)} tokens, which leaves no room for the second "
+                f"within {longest}: raise --max-tokens or shorten it (only the second text is cut)."
             )
 
 
 class FeatureExamples:
-    """One example a text whose features were computed once: the body is frozen, so they never change."""
+    """One example per text, by features computed once: the body is frozen, so they never change."""
 
     def __init__(self, features: Tensor, labels: Sequence[int]) -> None:
         self.features, self.labels = features, torch.tensor(labels)

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attnlab.base.errors import UserError
-from attnlab.data.sequences import Asked
-from attnlab.data.text.lines import read_lines
+from attnlab.data.sequences import TokenSequence
+from attnlab.data.text.reading import read_lines
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 
 
 class QuestionExamples:
-    """One example a pair of question and answer."""
+    """One example per pair of question and answer."""
 
     def __init__(
         self, pairs: Sequence[tuple[str, str]], vocabulary: Vocabulary, context: int, file: str | None = None
@@ -31,12 +31,12 @@ class QuestionExamples:
                     f"more than the context of {context}: shorten it or train with --context {length}."
                 )
 
-    def example(self, index: int, epoch: int) -> Asked:
-        return Asked(self.sequences[index], given=len(self.prompts[index]))
+    def example(self, index: int, epoch: int) -> TokenSequence:
+        return TokenSequence(self.sequences[index], given=len(self.prompts[index]))
 
 
 def _place(file: str | None, question: str, answer: str) -> str:
-    """Where the pair stands in its file, for a message."""
+    """The file and line of a pair, for a message."""
     if file is None:
         return ""
     pair = f"{question}\t{answer}"
@@ -54,7 +54,7 @@ class Questions(NamedTuple):
     questions: list[str]
     answers: list[str] | None
     lines: list[int]
-    """The number of each question's line: blank lines are no questions."""
+    """The line number of each question; blank lines are skipped."""
 
 
 def read_pairs(path: Path) -> list[Pair]:
@@ -63,7 +63,7 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def read_questions(path: Path) -> Questions:
-    """The questions of a file that is labelled or not: its first line tells which."""
+    """The questions of a file, with answers if its first line has one."""
     lines = read_lines(path)
     numbers = [number for number, _ in lines]
     first = numbers[0]
@@ -73,19 +73,20 @@ def read_questions(path: Path) -> Questions:
     for number, line in lines:
         if "\t" in line:
             raise UserError(
-                f"{path}, line {number} has an answer and line {first} has none: "
-                "give answers on all lines or on no line."
+                f"{path}, line {number} has an answer, line {first} has none: give answers on all lines or on none."
             )
     return Questions([line for _, line in lines], None, numbers)
 
 
 def split_pair(path: Path | str, number: int, line: str) -> Pair:
-    """The question and the answer of a line; `path` and `number` say where it stands."""
+    """The question and the answer of a line; `path` and `number` are for messages."""
     parts = line.split("\t")
     if len(parts) == 1:
         raise UserError(f"{path}, line {number} has no tab: write the question, a tab and the answer.")
     if len(parts) > 2:
-        raise UserError(f"{path}, line {number} has {len(parts) - 1} tabs: keep the one before the answer.")
+        raise UserError(
+            f"{path}, line {number} has {len(parts) - 1} tabs, expected one: keep the one before the answer."
+        )
     for part, name in zip(parts, ("question", "answer"), strict=True):
         if not part.strip():
             raise UserError(f"{path}, line {number} has no {name}: write the question, a tab and the answer.")

@@ -2,6 +2,8 @@
 
 Each process keeps 1/n of the weights, gradients and optimizer states. A layer is gathered before its use and released
 after it. Evaluated, saved and loaded is the whole model: a checkpoint does not depend on the sharding.
+
+torch's modules for it take half a second to import, so functions import them where several processes need them.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ from contextlib import contextmanager
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, distribute_tensor
 
 
 def shard(model: nn.Module, device: str) -> nn.Module:
     """A copy of `model`, sharded layer by layer."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
     sharded = copy.deepcopy(model).to(device)
     mesh = init_device_mesh(torch.device(device).type, (dist.get_world_size(),))
     for layer in _layers(sharded):
@@ -36,11 +38,19 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
 
 def full_tensor(tensor: Tensor) -> Tensor:
     """The whole of a sharded tensor; all processes must call this together."""
+    if not dist.is_initialized():
+        return tensor  # one process has no sharded tensors
+    from torch.distributed.tensor import DTensor
+
     return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
 
 
 def shard_like(tensor: Tensor, other: Tensor) -> Tensor:
     """A whole tensor, sharded like `other` if that is sharded and has its shape."""
+    if not dist.is_initialized():
+        return tensor
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
     if isinstance(other, DTensor) and tensor.shape == other.shape:
         return distribute_tensor(tensor.to(other.device), other.device_mesh, other.placements)
     return tensor
@@ -68,6 +78,8 @@ def _tensors(model: nn.Module) -> Iterator[Tensor]:
 @contextmanager
 def without_averaging(losses: nn.Module) -> Iterator[None]:
     """Inside, gradients are accumulated in this process and not averaged yet."""
+    from torch.distributed.fsdp import FSDPModule
+
     roots = [module for module in losses.modules() if isinstance(module, FSDPModule)][:1]
     for root in roots:
         root.set_requires_gradient_sync(False)

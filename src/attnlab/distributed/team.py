@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.fsdp import FSDPModule
 
 from attnlab.base import console
 from attnlab.base.errors import RunFailed, UserError
@@ -136,6 +135,8 @@ class ConnectedProcesses(Processes):
         return values
 
     def spread(self, losses: nn.Module) -> nn.Module:
+        from torch.distributed.fsdp import FSDPModule
+
         if any(isinstance(module, FSDPModule) for module in losses.modules()):
             return losses  # a sharded model averages its gradients itself
         # A step may leave a part of the model unused: a pooler, a second objective of weight 0.

@@ -1,1 +1,1 @@
-"""What a trained model answers, how sure it is, and whether it can have known."""
+"""What a trained model answers, how confident it is, and whether training can have contained the answer."""

@@ -10,26 +10,28 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import write_text
+from attnlab.base.files import check_new_folder, write_text
 from attnlab.data.questions import Questions, read_questions
-from attnlab.data.world.files import check_folder
-from attnlab.evaluation import files as report
+from attnlab.evaluation import files
+from attnlab.evaluation.answers import AnsweredQuestion, AskModel, ask_questions
 from attnlab.evaluation.page import write_evaluation_page
-from attnlab.evaluation.results import Answered, Ask, meet_strangers, put, results
-from attnlab.evaluation.sources import Background, background
-from attnlab.models.asking import MEANING, Said, answer, check_lengths
+from attnlab.evaluation.results import evaluation_results
+from attnlab.evaluation.sources import Sources, find_sources
+from attnlab.evaluation.unseen_names import ask_unseen_names
+from attnlab.models.asking import MEANING, ModelAnswer, answer, check_lengths
 from attnlab.models.loading import load_gpt
+from attnlab.report.numbers import write_json
 from attnlab.runs import fresh_path
 
 
 @dataclass(frozen=True)
-class Options:
+class EvaluationOptions:
     questions: Path | None = None
     corpus: Path | None = None
     outputs: Path | None = None
     abstain_below: float | None = None
     target_accuracy: float = 0.8
-    strangers: int = 200
+    unseen_names: int = 200
     out: Path | None = None
     seed: int = 0
 
@@ -45,111 +47,116 @@ class Evaluation:
     notes: list[str]
 
 
-def evaluate_run(run: Path, options: Options) -> Evaluation:
-    """Everything is read and checked before the first question is asked; files appear when all is done."""
+def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
+    """Everything is read and checked before the first question is asked; files are written at the end."""
     trained = load_gpt(run)
     model, vocabulary = trained.model, trained.vocabulary
     if options.outputs is not None:
-        report.writable(options.outputs)
+        files.check_writable(options.outputs)
     if options.out is not None:
-        check_folder(options.out)
-    known = background(run, options.corpus)
-    asked, source, label = _choose(run, options.questions, known)
-    known = replace(known, asked=asked.questions)
-    check_lengths(asked, vocabulary, model.shape.context, source)
+        check_new_folder(options.out)
+    sources = find_sources(run, options.corpus)
+    questions, origin, label = _choose_questions(run, options.questions, sources)
+    sources = replace(sources, asked=questions.questions)
+    check_lengths(questions, vocabulary, model.shape.context, origin)
 
-    def ask(texts: Sequence[str]) -> list[Said]:
+    def ask(texts: Sequence[str]) -> list[ModelAnswer]:
         return answer(model, vocabulary, texts)
 
-    def readable(text: str) -> bool:
+    def in_vocabulary(text: str) -> bool:
         return vocabulary.unknown_share(text) == 0
 
-    answered = put(ask, asked.questions, asked.answers, known)
-    notes = [*known.notes, *_remarks(asked, known)]
-    found = None
-    if asked.answers is not None:
-        strangers = meet_strangers(ask, readable, options.strangers, known, options.seed)
-        dev = _dev(ask, asked, known)
-        found = {
+    answered = ask_questions(ask, questions.questions, questions.answers, sources)
+    notes = [*sources.notes, *_notes(questions, sources)]
+    results = None
+    if questions.answers is not None:
+        unseen = ask_unseen_names(ask, in_vocabulary, options.unseen_names, sources, options.seed)
+        dev = _answer_dev(ask, questions, sources)
+        numbers = evaluation_results(
+            answered, unseen, dev, sources, in_vocabulary, options.abstain_below, options.target_accuracy
+        )
+        results = {
             "run": str(run),
-            "source": source,
+            "source": origin,
             "command": shlex.join(["attnlab", *sys.argv[1:]]),
             "confidence_meaning": MEANING,
             "notes": notes,
-            **results(answered, strangers, dev, known, readable, options.abstain_below, options.target_accuracy),
+            **numbers,
         }
-    return _write(run, options, label, answered, found, notes)
+    return _write(run, options, label, answered, results, notes)
 
 
 def _write(
     run: Path,
-    options: Options,
+    options: EvaluationOptions,
     label: str,
-    answered: Sequence[Answered],
-    found: dict[str, Any] | None,
+    answered: Sequence[AnsweredQuestion],
+    results: dict[str, Any] | None,
     notes: list[str],
 ) -> Evaluation:
-    text = report.predictions(answered, options.abstain_below)
+    text = files.predictions_text(answered, options.abstain_below)
     folder = options.out
-    if folder is None and (found is not None or options.outputs is None):
+    if folder is None and (results is not None or options.outputs is None):
         folder = fresh_path(run / "evaluations", label)
 
     def fill(partial: Path) -> None:
         write_text(partial / "predictions.txt", text)
-        write_text(partial / "answers.tsv", report.table(answered))
-        if found is not None:
-            report.write_results(partial, found)
-            write_evaluation_page(partial, found)
+        write_text(partial / "answers.tsv", files.answers_table(answered))
+        if results is not None:
+            write_json(partial / "results.json", results)
+            write_evaluation_page(partial, results)
 
     if folder is not None:
-        report.write_folder(folder, fill)
+        files.write_folder(folder, fill)
     if options.outputs is not None:
-        report.write_file(options.outputs, text)
-    place = options.outputs or (folder or run) / "predictions.txt"
-    return Evaluation(len(answered), place, folder, found, notes)
+        files.write_file(options.outputs, text)
+    path = options.outputs or (folder or run) / "predictions.txt"
+    return Evaluation(len(answered), path, folder, results, notes)
 
 
-def _choose(run: Path, path: Path | None, known: Background) -> tuple[Questions, str, str]:
-    """The questions of the file, or the run's own (test if there is one, else dev); in words, and as a label."""
+def _choose_questions(run: Path, path: Path | None, sources: Sources) -> tuple[Questions, str, str]:
+    """The questions of the file or the run's own (test if it has some, else dev), their origin, and a short label."""
     if path is not None:
         return read_questions(path), str(path), path.stem
     for split in ("test", "dev"):
-        pairs = known.questions.get(split)
+        pairs = sources.questions.get(split)
         if pairs:
             texts, answers = (list(part) for part in zip(*pairs, strict=True))
             numbers = list(range(1, len(pairs) + 1))
             return Questions(texts, answers, numbers), f"the run's {split} questions", split
-    raise UserError(f"{run} has no test or dev questions of its own: give some with --questions.")
+    raise UserError(f"{run} has no test or dev questions of its own: give a file with --questions.")
 
 
-def _remarks(asked: Questions, known: Background) -> list[str]:
+def _notes(questions: Questions, sources: Sources) -> list[str]:
     """What a reader must know about these questions."""
-    notes = []
-    if asked.lines[-1] != len(asked.lines):
-        notes.append("blank lines are no questions: predictions have a line for each question, not for each line.")
-    trained = {question for question, _ in known.trained_on}
-    repeated = sum(question in trained for question in asked.questions)
+    notes, count = [], len(questions.questions)
+    if questions.lines[-1] != len(questions.lines):
+        notes.append("blank lines were skipped: predictions have one line per question, not per line of the file.")
+    trained = {question for question, _ in sources.trained_on}
+    repeated = sum(question in trained for question in questions.questions)
     if repeated:
-        notes.append(f"{repeated} of the {len(asked.questions)} questions were trained on.")
-    if asked.answers is not None and _is_dev(asked, known):
-        notes.append("dev questions are among the reported ones: weights were chosen on them, and no threshold is.")
-    nameless = sum(known.template.name(question) is None for question in asked.questions)
+        notes.append(f"{repeated} of the {count} questions were trained on.")
+    if questions.answers is not None and _includes_dev(questions, sources):
+        notes.append(
+            "dev questions are among the evaluated ones: the weights were chosen on them, so no threshold is chosen."
+        )
+    nameless = sum(sources.template.name_in(question) is None for question in questions.questions)
     if nameless:
         notes.append(
-            f"{nameless} of the {len(asked.questions)} questions are not of the form of the training questions "
-            f"({known.template.ask('…')}): they are answered and not traced."
+            f"{nameless} of the {count} questions do not have the form of the training questions "
+            f"({sources.template.question_about('…')}): they are answered but not traced."
         )
     return notes
 
 
-def _is_dev(asked: Questions, known: Background) -> bool:
-    dev = {question for question, _ in known.questions.get("dev", [])}
-    return any(question in dev for question in asked.questions)
+def _includes_dev(questions: Questions, sources: Sources) -> bool:
+    dev = {question for question, _ in sources.questions.get("dev", [])}
+    return any(question in dev for question in questions.questions)
 
 
-def _dev(ask: Ask, asked: Questions, known: Background) -> list[Answered]:
-    """The dev questions, answered, to choose a threshold on; none when they are what is reported."""
-    pairs = known.questions.get("dev", [])
-    if not pairs or _is_dev(asked, known):
+def _answer_dev(ask: AskModel, questions: Questions, sources: Sources) -> list[AnsweredQuestion]:
+    """The answered dev questions, to choose a threshold on; empty when dev questions are evaluated."""
+    pairs = sources.questions.get("dev", [])
+    if not pairs or _includes_dev(questions, sources):
         return []
-    return put(ask, [question for question, _ in pairs], [place for _, place in pairs], known)
+    return ask_questions(ask, [question for question, _ in pairs], [place for _, place in pairs], sources)

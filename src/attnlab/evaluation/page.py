@@ -1,4 +1,4 @@
-"""The page of an evaluation: what came out, how sure the model is, and what it made up."""
+"""The page of an evaluation: accuracy, confidence, and which answers were made up."""
 
 from __future__ import annotations
 
@@ -13,65 +13,65 @@ from attnlab.stats.calibration import Area
 from attnlab.stats.intervals import Proportion
 
 
-def write_evaluation_page(folder: Path, found: Mapping[str, Any]) -> None:
-    """Write report.html and figures/ into `folder` from what results.json holds."""
+def write_evaluation_page(folder: Path, results: Mapping[str, Any]) -> None:
+    """Write report.html and figures/ into `folder` from the contents of results.json."""
     (folder / "figures").mkdir()
     passages = [
-        Passage("What came out", outcome(found), figures=_answering(folder, found)),
-        Passage("How sure it is", _sureness(found), figures=_reliability(folder, found)),
-        Passage('What "I don\'t know" buys', *_abstaining(found)),
-        Passage("Names it has never seen", *_strangers(folder, found)),
-        Passage("Retrieved or made up", *_origins(found)),
-        Passage("Read with care", _cautions(found)),
-        Passage("How to do it again", printed=found["command"]),
+        Passage("Accuracy", accuracy_lines(results), figures=_coverage_figure(folder, results)),
+        Passage("Confidence", _confidence_paragraphs(results), figures=_reliability_figure(folder, results)),
+        Passage('Abstaining: the effect of "I don\'t know"', *_abstention(results)),
+        Passage("Unseen names", *_unseen_names(folder, results)),
+        Passage("Retrieved or made up", *_origins(results)),
+        Passage("Limits", _limits(results)),
+        Passage("How to reproduce it", printed=results["command"]),
     ]
-    lead = f"{found['run']} asked {found['accuracy']['count']} questions: {found['source']}."
-    write_page(folder / "report.html", "Knowing when the answer is made up", lead, passages)
+    lead = f"{results['run']} was asked {results['accuracy']['count']} questions: {results['source']}."
+    write_page(folder / "report.html", "Which answers are made up?", lead, passages)
 
 
-def outcome(found: Mapping[str, Any]) -> list[str]:
-    """Accuracy beside the baseline, for the page and for the terminal."""
-    told = [f"right: {_proportion(found['accuracy'])} of {found['accuracy']['count']} questions"]
-    base = found["baseline"]
-    if base is None:
-        return [*told, "most common place: unknown, as there are no training questions to count"]
-    return [*told, f"most common place ({base['answer']}): {_proportion(base)}"]
+def accuracy_lines(results: Mapping[str, Any]) -> list[str]:
+    """Accuracy and baseline, for the page and for the terminal."""
+    accuracy = f"accuracy: {_proportion(results['accuracy'])} of {results['accuracy']['count']} questions"
+    baseline = results["baseline"]
+    if baseline is None:
+        return [accuracy, "most common place: unknown, because there are no training questions"]
+    return [accuracy, f"most common place ({baseline['answer']}): {_proportion(baseline)}"]
 
 
-def separation(found: Mapping[str, Any]) -> list[str]:
-    """What the confidence is worth, in a few lines."""
-    told = [
-        f"confidence, right against wrong: AUC {_area(found['right_against_wrong'])}",
-        f"expected calibration error: {found['calibration_error']:.3f}",
+def confidence_lines(results: Mapping[str, Any]) -> list[str]:
+    """How well the confidence separates right from wrong answers and known from unseen names."""
+    lines = [
+        f"confidence, right against wrong: AUC {_area(results['right_against_wrong'])}",
+        f"expected calibration error: {results['calibration_error']:.3f}",
     ]
-    for kind in found["unseen"]["kinds"] if found["unseen"] else []:
+    for kind in results["unseen"]["kinds"] if results["unseen"] else []:
         if kind["known_against_unseen"]:
-            what = f"{kind['count']} names never seen ({kind['kind']})"
-            told.append(f"confidence, known against {what}: AUC {_area(kind['known_against_unseen'])}")
-    return told
+            what = f"{kind['count']} unseen names ({kind['kind']})"
+            lines.append(f"confidence, known against {what}: AUC {_area(kind['known_against_unseen'])}")
+    return lines
 
 
-def abstaining(what: Mapping[str, Any]) -> str:
-    """One threshold on one set of answers."""
-    given = Proportion(what["right"], what["answered"])
-    among = f", {given} of them right" if given.count else ""
+def abstention_line(abstention: Mapping[str, Any]) -> str:
+    """The effect of one threshold on one set of answers."""
+    given = Proportion(abstention["right"], abstention["answered"])
+    accuracy = f", accuracy {given}" if given.count else ""
     return (
-        f"below {what['threshold']:.3f} it does not answer: {what['answered']} of {what['questions']} answers given"
-        f"{among}; {what['wrong_avoided']} wrong answers avoided, {what['right_lost']} right ones lost"
+        f"threshold {abstention['threshold']:.3f}: {abstention['answered']} of {abstention['questions']} answers given"
+        f"{accuracy}; {abstention['wrong_avoided']} wrong answers avoided, {abstention['right_lost']} right ones lost"
     )
 
 
-def chosen(found: Mapping[str, Any]) -> list[str]:
-    """The threshold dev chose, and what it does here."""
-    choice = found["chosen_on_dev"]
+def dev_threshold_lines(results: Mapping[str, Any]) -> list[str]:
+    """The threshold chosen on dev, and its effect on the evaluated questions."""
+    choice = results["chosen_on_dev"]
     if choice is None:
         return []
-    wish = f"for {choice['wished']:.0%} right among the answers given"
+    target = f"target accuracy {choice['wished']:.0%}"
     if choice["threshold"] is None:
-        return [f"{wish}, dev offers no threshold"]
+        return [f"{target}: no threshold reaches it on dev"]
     return [
-        f"{wish}, chosen on dev ({choice['dev']['questions']} questions): {abstaining(choice['dev'])}",
-        f"that threshold on the reported questions: {abstaining(choice['reported'])}",
+        f"{target}, chosen on dev ({choice['dev']['questions']} questions): {abstention_line(choice['dev'])}",
+        f"the same threshold on the evaluated questions: {abstention_line(choice['reported'])}",
     ]
 
 
@@ -83,76 +83,80 @@ def _area(values: Mapping[str, float]) -> Area:
     return Area(**values)
 
 
-def _figure(folder: Path, name: str, drawn: Any, caption: str) -> Figure:
-    svg = save(drawn, folder / "figures" / f"{name}.png")
+def _figure(folder: Path, name: str, drawing: Any, caption: str) -> Figure:
+    svg = save(drawing, folder / "figures" / f"{name}.png")
     (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
     return Figure(svg, caption)
 
 
-def _answering(folder: Path, found: Mapping[str, Any]) -> list[Figure]:
-    base = found["baseline"]
-    drawn = figures.answered_share(found["coverage"], base["share"] if base else None)
-    caption = "Accuracy among the surest answers, by the share of questions answered; towards the left few remain."
-    return [_figure(folder, "coverage", drawn, caption)]
+def _coverage_figure(folder: Path, results: Mapping[str, Any]) -> list[Figure]:
+    baseline = results["baseline"]
+    drawing = figures.coverage(results["coverage"], baseline["share"] if baseline else None)
+    caption = "Accuracy of the most confident answers, by the share of questions answered; few answers are at the left."
+    return [_figure(folder, "coverage", drawing, caption)]
 
 
-def _sureness(found: Mapping[str, Any]) -> list[str]:
+def _confidence_paragraphs(results: Mapping[str, Any]) -> list[str]:
     return [
-        f"The confidence is {found['confidence_meaning']}. An AUC of 0.5 says nothing, of 1 parts right answers from "
-        "wrong ones without a mistake; intervals are 95%, over questions drawn with replacement.",
-        *separation(found),
+        f"The confidence is {results['confidence_meaning']}. An AUC of 0.5 means no separation, an AUC of 1 perfect "
+        "separation of right from wrong answers; intervals are 95%, by bootstrap over questions.",
+        *confidence_lines(results),
     ]
 
 
-def _reliability(folder: Path, found: Mapping[str, Any]) -> list[Figure]:
-    caption = "Right answers by confidence, with 95% Wilson intervals, and how many answers each bin holds."
-    return [_figure(folder, "reliability", figures.reliability(found["bins"]), caption)]
+def _reliability_figure(folder: Path, results: Mapping[str, Any]) -> list[Figure]:
+    caption = "Accuracy by confidence with 95% Wilson intervals, and the number of answers per bin."
+    return [_figure(folder, "reliability", figures.reliability(results["bins"]), caption)]
 
 
-def _abstaining(found: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
+def _abstention(results: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
     rows = []
-    if found["abstention"]:
-        rows.append(["asked for", *_abstention_row(found["abstention"])])
-    choice = found["chosen_on_dev"]
+    if results["abstention"]:
+        rows.append(["--abstain-below", *_abstention_row(results["abstention"])])
+    choice = results["chosen_on_dev"]
     if choice and choice["threshold"] is not None:
         rows.append([f"chosen on dev for {choice['wished']:.0%}: dev", *_abstention_row(choice["dev"])])
-        rows.append(["the same on the reported questions", *_abstention_row(choice["reported"])])
-    told = [] if rows else ["No threshold was asked for (--abstain-below), and none could be chosen on a dev set."]
+        rows.append(["the same on the evaluated questions", *_abstention_row(choice["reported"])])
+    paragraphs = [] if rows else ["No threshold was given (--abstain-below), and none could be chosen on a dev set."]
     if choice:
-        told = ["The threshold was chosen on dev and only then applied to the reported questions."]
+        paragraphs = ["The threshold was chosen on dev and only then applied to the evaluated questions."]
         if choice["threshold"] is None:
-            told = [f"No threshold makes {choice['wished']:.0%} of the answers on dev right."]
-    header = ["threshold", "", "answers given", "right among them (95% interval)", "wrong avoided", "right lost"]
-    return told, [Table(header, rows)] if rows else []
+            paragraphs = [f"No threshold reaches an accuracy of {choice['wished']:.0%} on dev."]
+    header = ["", "threshold", "answers given", "accuracy (95% interval)", "wrong avoided", "right lost"]
+    return paragraphs, [Table(header, rows)] if rows else []
 
 
-def _abstention_row(what: Mapping[str, Any]) -> list[str]:
-    given = Proportion(what["right"], what["answered"])
+def _abstention_row(abstention: Mapping[str, Any]) -> list[str]:
+    given = Proportion(abstention["right"], abstention["answered"])
     return [
-        f"{what['threshold']:.3f}",
-        f"{what['answered']} of {what['questions']}",
+        f"{abstention['threshold']:.3f}",
+        f"{abstention['answered']} of {abstention['questions']}",
         str(given) if given.count else "",
-        str(what["wrong_avoided"]),
-        str(what["right_lost"]),
+        str(abstention["wrong_avoided"]),
+        str(abstention["right_lost"]),
     ]
 
 
-def _strangers(folder: Path, found: Mapping[str, Any]) -> tuple[list[str], list[Table], list[Figure]]:
-    unseen = found["unseen"]
+def _unseen_names(folder: Path, results: Mapping[str, Any]) -> tuple[list[str], list[Table], list[Figure]]:
+    unseen = results["unseen"]
     if unseen is None:
-        return ["Nobody unseen was asked about, or without the corpus it cannot be told who is."], [], []
-    told = [
-        "Nobody of these occurs in pretraining or in fine-tuning, so nothing about them can have been learned. The "
-        f"model answers all the same: {unseen['count']} names, {unseen['different_answers']} different answers, "
-        f"{unseen['answers_from_training']:.0%} of the time a place that fine-tuning taught."
+        return (
+            ["No unseen name was asked about, or the corpus is missing and unseen names cannot be identified."],
+            [],
+            [],
+        )
+    paragraphs = [
+        "None of these names occurs in pretraining or in fine-tuning, so the model cannot have learned anything about "
+        f"them. It answers all the same: {unseen['count']} names, {unseen['different_answers']} different answers, "
+        f"{unseen['answers_from_training']:.0%} of the time a place from the fine-tuning questions."
     ]
     if any(kind["not_in_vocabulary"] for kind in unseen["kinds"]):
-        told.append(
-            "Names with words the vocabulary does not have all look alike to the model, which makes them easy to tell "
-            "from known ones. Recombined names are the harder test; their halves, though, were trained on, which may "
-            "make the model surer of them."
+        paragraphs.append(
+            "Names with words that are not in the vocabulary all look alike to the model, so they are easy to "
+            "distinguish from known ones. Recombined names are the harder test; but both halves were trained on, "
+            "which may make the model more confident about them."
         )
-    prior = [
+    common = [
         [each["answer"], f"{each['share']:.1%}", f"{each['share_in_training']:.1%}"]
         for each in unseen["common_answers"]
     ]
@@ -163,65 +167,77 @@ def _strangers(folder: Path, found: Mapping[str, Any]) -> tuple[list[str], list[
     ]
     tables = [
         Table(
-            ["names", "how many", "not in the vocabulary", "mean confidence", "AUC, known against these"],
+            ["names", "count", "not in the vocabulary", "mean confidence", "AUC, known against these"],
             [
-                ["people it has met", str(unseen["known"]), "", _mean(unseen["mean_confidence_known"]), ""],
+                ["known people", str(unseen["known"]), "", _mean(unseen["mean_confidence_known"]), ""],
                 *(_kind_row(kind) for kind in unseen["kinds"]),
             ],
         ),
-        Table(["what it says about strangers", "share", "share of the training answers"], prior),
-        Table(["stranger", "answer", "confidence"], examples),
+        Table(["answer for unseen names", "share", "share of the training answers"], common),
+        Table(["unseen name", "answer", "confidence"], examples),
     ]
-    drawn = figures.known_and_unseen(unseen["confidence_known"], {k["kind"]: k["confidence"] for k in unseen["kinds"]})
-    caption = "Confidence for people it has met, and for names that occur nowhere."
+    drawing = figures.known_and_unseen(
+        unseen["confidence_known"], {kind["kind"]: kind["confidence"] for kind in unseen["kinds"]}
+    )
+    caption = "Confidence for known people and for unseen names."
     if unseen["known_against_unseen"]:
-        caption += f" Known against all of these: AUC {_area(unseen['known_against_unseen'])}."
-    return told, tables, [_figure(folder, "strangers", drawn, caption)]
+        caption += f" Known against all unseen names: AUC {_area(unseen['known_against_unseen'])}."
+    return paragraphs, tables, [_figure(folder, "unseen-names", drawing, caption)]
 
 
 def _kind_row(kind: Mapping[str, Any]) -> list[str]:
-    apart = str(_area(kind["known_against_unseen"])) if kind["known_against_unseen"] else ""
-    return [kind["kind"], str(kind["count"]), str(kind["not_in_vocabulary"]), _mean(kind["mean_confidence"]), apart]
+    area = str(_area(kind["known_against_unseen"])) if kind["known_against_unseen"] else ""
+    return [kind["kind"], str(kind["count"]), str(kind["not_in_vocabulary"]), _mean(kind["mean_confidence"]), area]
 
 
 def _mean(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _origins(found: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
-    if found["categories"] is None:
-        return ["The answers were not traced: the text of pretraining, or the names in the questions, are missing."], []
-    told = [
-        "Retrieved: the answer stands in a line of pretraining that names the person. Made up: lines name the person, "
-        "and none holds the answer. This is told from the text, afterwards; it does not show how the model came to it."
+def _origins(results: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
+    if results["categories"] is None:
+        return ["The answers were not traced: the pretraining text or the names in the questions are missing."], []
+    paragraphs = [
+        "Retrieved: the answer occurs in a line of the pretraining text that names the person. Made up: lines name the "
+        "person, but none contains the answer. This is read from the text; it does not show how the model arrived at "
+        "the answer."
     ]
     counts, examples = [], []
-    for each in found["categories"]:
-        verdict = "right" if each["right"] else "wrong"
-        mean = _mean(each["mean_confidence"])
-        counts.append([verdict, each["kind"], str(each["count"]), mean, str(each["expected_in_lines"])])
+    for category in results["categories"]:
+        verdict = "right" if category["right"] else "wrong"
+        mean = _mean(category["mean_confidence"])
+        counts.append([verdict, category["kind"], str(category["count"]), mean, str(category["expected_in_lines"])])
         examples += [
             [
                 verdict,
-                each["kind"],
-                one["question"],
-                one["expected"],
-                one["answer"],
-                f"{one['confidence']:.2f}",
-                _lines(one["named_in"]),
-                _lines(one["answer_in"]),
+                category["kind"],
+                example["question"],
+                example["expected"],
+                example["answer"],
+                f"{example['confidence']:.2f}",
+                _line_numbers(example["named_in"]),
+                _line_numbers(example["answer_in"]),
             ]
-            for one in each["examples"]
+            for example in category["examples"]
         ]
-    header = ["", "answer", "questions", "mean confidence", "expected answer is in the lines"]
-    more = ["", "answer", "question", "expected", "said", "confidence", "lines that name the person", "with the answer"]
-    return told, [Table(header, counts), Table(more, examples)]
+    header = ["", "origin", "questions", "mean confidence", "expected answer is in the lines"]
+    columns = [
+        "",
+        "origin",
+        "question",
+        "expected",
+        "answer",
+        "confidence",
+        "lines naming the person",
+        "with the answer",
+    ]
+    return paragraphs, [Table(header, counts), Table(columns, examples)]
 
 
-def _lines(numbers: list[int]) -> str:
+def _line_numbers(numbers: list[int]) -> str:
     shown = ", ".join(map(str, numbers[:6]))
     return shown + (f" and {len(numbers) - 6} more" if len(numbers) > 6 else "")
 
 
-def _cautions(found: Mapping[str, Any]) -> list[str]:
-    return ["One model, one seed: the intervals are over questions and say nothing about other seeds.", *found["notes"]]
+def _limits(results: Mapping[str, Any]) -> list[str]:
+    return ["One model, one seed: the intervals are over questions, not over seeds.", *results["notes"]]

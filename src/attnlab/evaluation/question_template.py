@@ -1,4 +1,4 @@
-"""What a question is about: the part in which it differs from the other questions of its kind."""
+"""The form of questions: the person is named in the part in which questions differ from each other."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from attnlab.data.sequences import common_start
 
 
 @dataclass(frozen=True)
-class Template:
-    """Questions begin and end alike, and name somebody in between: "Where was " … " born?"."""
+class QuestionTemplate:
+    """Questions begin and end alike, with a name in between: "Where was " … " born?"."""
 
     before: str
     after: str
 
     @classmethod
-    def of(cls, questions: Sequence[str]) -> Template:
-        """The longest common beginning and end, cut back to whole words; nothing is common to a single question."""
+    def of(cls, questions: Sequence[str]) -> QuestionTemplate:
+        """The longest common beginning and end, cut back to whole words; both are empty for a single question."""
         different = sorted(set(questions))
         if len(different) < 2:
             return cls("", "")
@@ -30,16 +30,16 @@ class Template:
         after = after[after.find(" ") :] if " " in after else _punctuation(after)
         return cls(before, after)
 
-    def name(self, question: str) -> str | None:
-        """Whom the question is about; None when it has another form."""
+    def name_in(self, question: str) -> str | None:
+        """The person the question is about; None when it has another form."""
         fits = question.startswith(self.before) and question.endswith(self.after)
         inner = question[len(self.before) : len(question) - len(self.after)].strip()
         return inner if fits and inner and len(question) >= len(self.before) + len(self.after) else None
 
-    def ask(self, name: str) -> str:
+    def question_about(self, name: str) -> str:
         return f"{self.before}{name}{self.after}"
 
 
 def _punctuation(text: str) -> str:
-    """The marks at the end of a text without a space in it: "er?" is a name's end and a question mark."""
+    """The marks at the end of a text without a space: in "er?" the letters belong to a name."""
     return text[len(text.rstrip("?!.:")) :]

@@ -1,4 +1,4 @@
-"""What a model can know: all that a run was pretrained and fine-tuned on, found from its own record."""
+"""What a model was trained on: the text and questions of a run and of the runs it started from."""
 
 from __future__ import annotations
 
@@ -13,90 +13,93 @@ from attnlab.base.files import sha256
 from attnlab.config import check
 from attnlab.config.world import WorldSection
 from attnlab.data.questions import Pair, read_pairs
-from attnlab.data.text.lines import read_lines
+from attnlab.data.text.reading import read_lines
 from attnlab.data.world.world import SPLITS, World, world_of
-from attnlab.evaluation.question_template import Template
-from attnlab.evaluation.trace import Line, Reading
+from attnlab.evaluation.answer_trace import CorpusLine, PretrainingText
+from attnlab.evaluation.question_template import QuestionTemplate
 from attnlab.runs import is_run, read_config, read_record
 
 
 @dataclass(frozen=True)
-class Background:
-    """A run's reading and questions, and remarks on what could not be had as it was."""
+class Sources:
+    """The text and questions behind a run's weights, with notes on what is missing or has changed."""
 
     questions: dict[str, list[Pair]]
     """The run's own, by split: train, dev, test."""
     trained_on: list[Pair]
     """The questions of all training that led to these weights."""
-    reading: Reading | None
-    """The lines of pretraining; None when they cannot be found."""
+    pretraining: PretrainingText | None
+    """None when it cannot be found."""
     world: World | None
     notes: list[str]
     asked: Sequence[str] = ()
-    """Questions put to a run that has none of its own: then they show what questions look like."""
+    """The evaluated questions: they define the template if the run has no questions of its own."""
 
     @cached_property
-    def template(self) -> Template:
-        """What questions look like here, from those of training."""
-        known = self.trained_on or [pair for part in self.questions.values() for pair in part]
-        return Template.of([question for question, _ in known] or self.asked)
+    def template(self) -> QuestionTemplate:
+        """The form of the training questions."""
+        pairs = self.trained_on or [pair for part in self.questions.values() for pair in part]
+        return QuestionTemplate.of([question for question, _ in pairs] or self.asked)
 
     @cached_property
-    def names(self) -> dict[str, None]:
-        """Everybody a training question was about."""
-        found = (self.template.name(question) for question, _ in self.trained_on)
-        return {name: None for name in found if name is not None}
+    def trained_names(self) -> dict[str, None]:
+        """All people named in training questions, in order."""
+        names = (self.template.name_in(question) for question, _ in self.trained_on)
+        return {name: None for name in names if name is not None}
 
-    def knows(self, name: str) -> bool:
-        """The name occurred in pretraining or in fine-tuning."""
-        return name in self.names or (self.reading is not None and bool(self.reading.naming(name)))
+    def mentions(self, name: str) -> bool:
+        """The name occurs in pretraining or in fine-tuning."""
+        return name in self.trained_names or (
+            self.pretraining is not None and bool(self.pretraining.lines_naming(name))
+        )
 
 
-def background(run: Path, corpus: Path | None = None) -> Background:
-    """Follow a run back to the pretraining it started from; `corpus` replaces the one on record."""
+def find_sources(run: Path, corpus: Path | None = None) -> Sources:
+    """Follow a run back to the pretraining it started from; `corpus` replaces the recorded one."""
     notes: list[str] = []
-    stages = _stages(run)
-    own = [_questions(stage, notes) for stage in stages]
-    taught = [part.get("train", []) for stage, part in zip(stages, own, strict=True) if _asks(stage)]
-    first = next((stage for stage in stages if not _tunes(stage)), None)
+    runs = _ancestry(run)
+    questions = [_questions(each, notes) for each in runs]
+    trained_on = [part.get("train", []) for each, part in zip(runs, questions, strict=True) if _has_questions(each)]
+    pretrained = next((each for each in runs if not _is_finetuning(each)), None)
+    text: PretrainingText | None
     if corpus is not None:
-        reading: Reading | None = _read(corpus)
-        if first is not None:
-            _same(corpus, read_record(first), "sha256", notes)
-    elif first is not None:
-        reading = _pretraining(first, notes)
-    elif (before := _before(stages[-1])) is not None:
-        reading = None
-        notes.append(f"{stages[-1]} started from {before}, which is not there any more: give --corpus to trace.")
+        text = _read(corpus)
+        if pretrained is not None:
+            _note_if_changed(corpus, read_record(pretrained), "sha256", notes)
+    elif pretrained is not None:
+        text = _pretraining_text(pretrained, notes)
+    elif (parent := _parent(runs[-1])) is not None:
+        text = None
+        notes.append(f"{runs[-1]} started from {parent}, which no longer exists: give --corpus to trace answers.")
     else:
-        reading = Reading([])
-        notes.append(f"{run} was not pretrained: there is no line it can have an answer from.")
-    world = _world(read_config(stages[-1]))
-    return Background(own[0], [pair for part in taught for pair in part], reading, world, notes)
+        text = PretrainingText([])
+        notes.append(f"{run} was not pretrained: no answer can come from a line of text.")
+    world = _world(read_config(runs[-1]))
+    return Sources(questions[0], [pair for part in trained_on for pair in part], text, world, notes)
 
 
-def _stages(run: Path) -> list[Path]:
-    """The run, the run it started from, and so on, as far back as they are there."""
-    stages = [run]
-    while (before := _before(stages[-1])) is not None and is_run(before):
-        stages.append(before)
-    return stages
+def _ancestry(run: Path) -> list[Path]:
+    """The run, the run it started from, and so on, as far back as the folders exist."""
+    runs = [run]
+    while (parent := _parent(runs[-1])) is not None and is_run(parent):
+        runs.append(parent)
+    return runs
 
 
-def _before(stage: Path) -> Path | None:
+def _parent(run: Path) -> Path | None:
     """The run whose weights this one started from."""
-    start = read_config(stage).get("start") or {}
+    start = read_config(run).get("start") or {}
     return Path(start["run"]) if start.get("run") and not start.get("fresh") else None
 
 
-def _tunes(stage: Path) -> bool:
-    return read_record(stage)["kind"] == "finetune"
+def _is_finetuning(run: Path) -> bool:
+    return read_record(run)["kind"] == "finetune"
 
 
-def _asks(stage: Path) -> bool:
-    """Its training has questions: all of it, or mixed into reading."""
-    data = read_config(stage).get("data", {})
-    return _tunes(stage) or bool(data.get("questions") or data.get("world_questions"))
+def _has_questions(run: Path) -> bool:
+    """It trained on questions: on nothing else, or mixed into its text."""
+    data = read_config(run).get("data", {})
+    return _is_finetuning(run) or bool(data.get("questions") or data.get("world_questions"))
 
 
 def _world(config: Mapping[str, Any]) -> World | None:
@@ -104,50 +107,50 @@ def _world(config: Mapping[str, Any]) -> World | None:
     return None if data.get("corpus") or data.get("train") else world_of(check(WorldSection, config["world"]))
 
 
-def _questions(stage: Path, notes: list[str]) -> dict[str, list[Pair]]:
-    config, record = read_config(stage), read_record(stage)
+def _questions(run: Path, notes: list[str]) -> dict[str, list[Pair]]:
+    config, record = read_config(run), read_record(run)
     world = _world(config)
     if world is not None:
         return {split: world.questions(split) for split in SPLITS}
-    found = {}
+    questions = {}
     for split in SPLITS:
         data = config.get("data", {})
         path = data.get("questions") if split == "train" and data.get("questions") else data.get(split)
         if path is None:
             continue
         if not Path(path).is_file():
-            notes.append(f"the {split} questions of {stage}, {path}, are not there any more.")
+            notes.append(f"{path}, the {split} questions of {run}, no longer exists.")
             continue
-        _same(Path(path), record, f"{split}_sha256", notes)
-        found[split] = read_pairs(Path(path))
-    return found
+        _note_if_changed(Path(path), record, f"{split}_sha256", notes)
+        questions[split] = read_pairs(Path(path))
+    return questions
 
 
-def _pretraining(stage: Path, notes: list[str]) -> Reading | None:
-    config, record = read_config(stage), read_record(stage)
-    kept_aside = config["data"].get("dev_share")
-    if kept_aside:
-        notes.append(f"{kept_aside:.0%} of the lines {stage} was given were kept aside and not read; they count here.")
+def _pretraining_text(run: Path, notes: list[str]) -> PretrainingText | None:
+    config, record = read_config(run), read_record(run)
+    dev_share = config["data"].get("dev_share")
+    if dev_share:
+        notes.append(f"{run} held out {dev_share:.0%} of its lines for dev; they count as pretraining text here.")
     world = _world(config)
     if world is not None:
-        return Reading(Line(number, text) for number, text in enumerate(world.documents(), start=1))
+        return PretrainingText(CorpusLine(number, text) for number, text in enumerate(world.documents(), start=1))
     corpus = Path(config["data"]["corpus"])
     if not corpus.is_file():
-        notes.append(f"the corpus {stage} was pretrained on, {corpus}, is not there any more: give --corpus to trace.")
+        notes.append(f"{corpus}, the corpus of {run}, no longer exists: give --corpus to trace answers.")
         return None
-    _same(corpus, record, "sha256", notes)
+    _note_if_changed(corpus, record, "sha256", notes)
     return _read(corpus)
 
 
-def _read(corpus: Path) -> Reading:
-    return Reading(Line(number, text) for number, text in read_lines(corpus))
+def _read(corpus: Path) -> PretrainingText:
+    return PretrainingText(CorpusLine(number, text) for number, text in read_lines(corpus))
 
 
-def _same(path: Path, record: Mapping[str, Any], key: str, notes: list[str]) -> None:
+def _note_if_changed(path: Path, record: Mapping[str, Any], key: str, notes: list[str]) -> None:
     expected = record.get("data", {}).get(key)
     try:
         changed = expected is not None and sha256(path) != expected
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
     if changed:
-        notes.append(f"{path} is not the text the model was trained on: its checksum differs from the run's record.")
+        notes.append(f"{path} is not the file the model was trained on: its checksum differs from the run's record.")

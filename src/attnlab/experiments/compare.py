@@ -99,7 +99,7 @@ def train_cell(config: CompareConfig, run: RunFolder, cell: Cell, label: str) ->
 @contextmanager
 def _notes(run: RunFolder, cell: Cell) -> Iterator[dict[str, Any]]:
     """What run.json holds about a cell's variant, to be changed under the folder's lock."""
-    with run.alone():
+    with run.locked():
         noted = read_record(run.path).get("variants", {})
         yield noted.setdefault(cell.variant.label, {"failures": {}})
         run.update_record(variants=noted)
@@ -157,7 +157,7 @@ def requeue_comparison(path: Path, config: CompareConfig) -> None:
     """The same for one that was started; `config` is the saved one, or has more seeds."""
     check_comparison(config)
     run = RunFolder.join(path)
-    with run.alone():
+    with run.locked():
         run.write_config(stored(config))
         run.set_status("queued", QUEUED)
 
@@ -178,7 +178,7 @@ def missing_cells(path: Path, config: CompareConfig) -> list[tuple[int, Cell]]:
 def run_cell(path: Path, number: int) -> None:
     """One cell of a comparison, beside other processes that run the others."""
     run = RunFolder.join(path)
-    with run.alone():  # the first process resolves every 'auto' of the machine, for all
+    with run.locked():  # the first process resolves every 'auto' of the machine, for all
         config = COMPARISON.saved(path)
         machine = machine_of(config)
         if (resolved := setup.resolve(machine)) != machine:

@@ -13,8 +13,7 @@ from attnlab.experiments.views import view_of
 from attnlab.experiments.views.view import verdicts
 from attnlab.report import comparison_figures
 from attnlab.report.numbers import plain
-from attnlab.report.page import Figure, Passage, Table, draw, write_page
-from attnlab.report.provenance import again
+from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 from attnlab.stats.measures import Measure
 
 
@@ -29,7 +28,7 @@ def write_comparison_page(root: Path, results: ComparisonResults) -> Path:
         Passage("What it cost", tables=[view.cost(results)]),
         Passage("What failed", tables=[Table(["variant", "seed", "reason"], failed)]) if failed else None,
         Passage("Read with care", view.cautions(results)),
-        again(results.record, config.model_dump(mode="json"), results.data, machine_of(config).threads),
+        reproduction_passage(results.record, config.model_dump(mode="json"), results.data, machine_of(config).threads),
     ]
     path = root / "report.html"
     title = f"Comparison: {', '.join(row.label for row in results.rows)}"

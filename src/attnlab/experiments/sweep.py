@@ -83,7 +83,7 @@ def requeue_sweep(config: SweepConfig, path: Path, retry_failed: bool) -> None:
     check_sweep(config)
     queue = Queue(path, config, study_of(path))
     run = RunFolder.join(path)
-    with run.alone():
+    with run.locked():
         run.write_config(stored(config))
         queue.fill()
         if retry_failed:

@@ -11,8 +11,7 @@ from attnlab.config.job import machine_of
 from attnlab.config.search_axes import short_names, show, varied
 from attnlab.experiments.results import ExperimentRow, SweepResults, TestScores, history, seeds_text
 from attnlab.report.numbers import plain, plus_minus
-from attnlab.report.page import Figure, Passage, Table, draw, write_page
-from attnlab.report.provenance import again
+from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 from attnlab.stats.measures import Measure
 
 SEARCHES = {
@@ -39,7 +38,7 @@ def write_sweep_page(
         Passage("What it cost", [counts(results)]),
         Passage("What did not finish", tables=[unfinished]) if reasons else None,
         Passage("Read with care", cautions(results)),
-        again(results.record, config.model_dump(mode="json"), results.data, machine_of(config).threads),
+        reproduction_passage(results.record, config.model_dump(mode="json"), results.data, machine_of(config).threads),
     ]
     path = root / "report.html"
     title = f"Sweep of {results.job}: {', '.join(results.axes)}"

@@ -1,22 +1,22 @@
-"""Attention by hand: choose a query, see the weights, and know what no query can do.
+"""Attention by hand: choose a query, see the weights, and learn what no query can do.
 
     from attnlab import explore
 
     example = explore.example("selection")
-    answer = explore.select(example.keys, example.values, index=0)
-    answer.error, answer.why
-    answer.draw("select.png")
+    result = explore.select(example.keys, example.values, index=0)
+    result.error, result.why
+    result.draw("select.png")
 
-Every exploration returns an `Exploration`: its numbers, a sentence why, `as_dict()` and `draw(path)`.
+Every function returns an `Exploration`: its numbers, an explanation (`why`), `as_dict()` and `draw(path)`.
 Indices count from 0. All arithmetic is in double precision.
 """
 
-from attnlab.explore.answer import Answer, Exploration
 from attnlab.explore.attend import attend, softmax
 from attnlab.explore.averaging import average, average_some
 from attnlab.explore.constructing import construct
 from attnlab.explore.copying import copy
 from attnlab.explore.examples import EXAMPLES, example
+from attnlab.explore.exploration import Exploration, QueryExploration
 from attnlab.explore.extracting import extract, random_subspaces
 from attnlab.explore.hard_attention import argmax
 from attnlab.explore.matrices import read_matrix, read_rows, read_vector
@@ -27,8 +27,8 @@ from attnlab.explore.selecting import identity, select
 
 __all__ = [
     "EXAMPLES",
-    "Answer",
     "Exploration",
+    "QueryExploration",
     "argmax",
     "attend",
     "average",

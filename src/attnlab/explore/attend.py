@@ -1,9 +1,9 @@
 """Attention as an operation on one query, in numpy, in double precision.
 
-    α = softmax(K q)        weights: which key answers the query, and how strongly
+    α = softmax(K q)        weights: how strongly each key matches the query
     c = Vᵀ α                output: the values, averaged by the weights
 
-There is no 1/√d here: it only rescales q, and the explorations choose q.
+There is no 1/√d here: it only rescales q, and the explorations choose q freely.
 """
 
 from __future__ import annotations
@@ -26,5 +26,5 @@ def attend(query: Array, keys: Array, values: Array) -> Array:
 
 
 def largest_difference(output: Array, target: Array) -> float:
-    """The error of the documents: the largest absolute difference of any component."""
+    """The error measure of the documents: the largest absolute difference of any component."""
     return float(np.abs(output - target).max())

@@ -1,24 +1,26 @@
-"""Average by attention: all values, or some of them and nothing of the rest."""
+"""Average by attention: all values, or some of them without the rest."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
+from attnlab.explore.exploration import QueryExploration
 from attnlab.explore.matrices import check_index, check_pair
 from attnlab.explore.query import best_query
-from attnlab.explore.reasons import names
+from attnlab.explore.reasons import listed
 
 
-def average(keys: Array, values: Array) -> Answer:
-    """The mean of all values: q = 0 gives every key the same score, whatever the keys are."""
+def average(keys: Array, values: Array) -> QueryExploration:
+    """The mean of all values: q = 0 gives every key the same score, for any keys."""
     check_pair(keys, values)
     return _average(keys, values, tuple(range(len(keys))), None, "Average all values")
 
 
-def average_some(keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), norm: float | None = None) -> Answer:
+def average_some(
+    keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), norm: float | None = None
+) -> QueryExploration:
     """The mean of the chosen values.
 
     The scores of the chosen keys must be exactly equal (a difference δ shifts the weights by tanh(δ/2), and
@@ -26,22 +28,22 @@ def average_some(keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), n
     """
     check_pair(keys, values)
     if not chosen:
-        raise UserError("no values to average: name at least one, for example 0,1.")
+        raise UserError("no values to average: give at least one index, for example 0,1.")
     for index in chosen:
         check_index(index, len(keys), "value")
     chosen = tuple(sorted(set(chosen)))
-    return _average(keys, values, chosen, norm, f"Average {names(chosen, 'v')}")
+    return _average(keys, values, chosen, norm, f"Average {listed(chosen, 'v')}")
 
 
-def _average(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None, title: str) -> Answer:
-    found = best_query(keys, values, chosen, norm)
-    return Answer(
+def _average(keys: Array, values: Array, chosen: tuple[int, ...], norm: float | None, title: str) -> QueryExploration:
+    best = best_query(keys, values, chosen, norm)
+    return QueryExploration(
         title=title,
-        why=found.why,
+        why=best.why,
         keys=keys,
         values=values,
-        queries=found.query[None],
+        queries=best.query[None],
         targets=values[list(chosen)].mean(axis=0)[None],
         wanted=(np.isin(np.arange(len(keys)), chosen) / len(chosen))[None],
-        reachable=found.reachable,
+        reachable=best.reachable,
     )

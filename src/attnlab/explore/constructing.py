@@ -1,4 +1,4 @@
-"""Content and address apart: what K, Q and V add to plain self-attention.
+"""Content and address separated: what K, Q and V add to plain self-attention.
 
 u_a, u_b, u_c, u_d are perpendicular, each of length β, and the inputs are x₁ = u_d + u_b, x₂ = u_a,
 x₃ = u_c + u_b. With keys, queries and values all equal to x, x₂ scores itself β² and the others 0, so
@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
+from attnlab.explore.exploration import Exploration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,28 +60,28 @@ class Construction(Exploration):
 
 
 def construct(betas: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0), dimension: int = 4, seed: int = 0) -> Construction:
-    """Both halves of the exercise for each β, with u_a … u_d in random perpendicular directions."""
+    """Both parts of the exercise for each β, with u_a … u_d in random perpendicular directions."""
     if dimension < 4:
-        raise UserError(f"four perpendicular vectors need at least 4 dimensions, not {dimension}.")
+        raise UserError(f"four perpendicular vectors need at least 4 dimensions, got {dimension}.")
     if not betas or min(betas) <= 0:
         raise UserError("β is a length: give one or more positive numbers.")
     basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((dimension, dimension)))[0].T[:4]
     betas = tuple(sorted(betas))
-    rounds = [_outputs(beta, basis) for beta in betas]
+    outputs = [_outputs(beta, basis) for beta in betas]
     a, b, c, _ = np.eye(4)
 
     def distances(name: str, target: Array) -> Array:
         """From coefficients on u_a … u_d to lengths: the u are perpendicular, each of length β."""
-        return np.array([beta * np.linalg.norm(r[name] - target) for beta, r in zip(betas, rounds, strict=True)])
+        return np.array([beta * np.linalg.norm(o[name] - target) for beta, o in zip(betas, outputs, strict=True)])
 
     key_matrix, query_matrix, value_matrix = matrices(basis)
     to_ub, to_ub_uc = distances("c₂ with K, Q, V", b), distances("c₁ with K, Q, V", b - c)
     return Construction(
         title="Self-attention without and with K, Q, V",
         why=(
-            "Plain self-attention is loudest about itself: x₂ scores itself β² and, with u_d or u_c added, "
-            "2β² against β² for the key it was meant to find, so c₂ stays at x₂. Separate matrices let x₂ "
-            f"ask for u_d, find x₁ and take only u_b from it: at β = {betas[-1]:g} the errors are "
+            "In plain self-attention a token scores itself highest: x₂ scores itself β² and, with u_d or u_c added, "
+            "2β² against β² for the key it should find, so c₂ stays at x₂. Separate matrices let x₂ "
+            f"query for u_d, find x₁ and take only u_b from it: at β = {betas[-1]:g} the errors are "
             f"{to_ub[-1]:.1e} and {to_ub_uc[-1]:.1e}."
         ),
         betas=np.array(betas),
@@ -93,7 +93,7 @@ def construct(betas: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0), dimension: i
         c1_to_ub_uc=to_ub_uc,
         plain_to_ua=distances("c₂ plain", a),
         plain_to_ub=distances("c₂ plain", b),
-        parts=rounds[-1],
+        parts=outputs[-1],
     )
 
 
@@ -119,18 +119,18 @@ def _outputs(beta: float, basis: Array) -> dict[str, Array]:
 
     inputs = np.stack([d + b, a, c + b])
     plain = (same, same, same)
-    made = coefficients(inputs, matrices(basis))
+    with_matrices = coefficients(inputs, matrices(basis))
     return {
         "c₂ plain": coefficients(inputs, plain)[1],
         "c₂ with u_d added to x₂": coefficients(inputs + np.outer([0, 1, 0], d), plain)[1],
         "c₂ with u_c added to x₂": coefficients(inputs + np.outer([0, 1, 0], c), plain)[1],
-        "c₂ with K, Q, V": made[1],
-        "c₁ with K, Q, V": made[0],
+        "c₂ with K, Q, V": with_matrices[1],
+        "c₁ with K, Q, V": with_matrices[0],
     }
 
 
 def _combination(part: Array) -> str:
-    """1.000 u_b − 1.000 u_c, without what rounds to nothing."""
+    """1.000 u_b − 1.000 u_c, without terms that round to zero."""
     terms = [
         f"{'−' if x < 0 else '+'} {abs(x):.3f} u_{name}" for x, name in zip(part, "abcd", strict=True) if abs(x) >= 5e-4
     ]

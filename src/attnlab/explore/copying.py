@@ -3,7 +3,7 @@
 Along any direction u the weight on key j is 1 / (1 + Σ_{i≠j} exp(−‖q‖ u·(k_j − k_i))). With the margin
 γ = min_i u·(k_j − k_i) > 0 at most (n − 1) exp(−γ‖q‖) goes elsewhere: the length needed grows with the
 logarithm of the accuracy and with 1/γ. The widest direction has the largest γ, the distance of k_j to the
-hull of the other keys; the key's own direction, the usual answer, can be worse or even wrong.
+hull of the other keys; the key's own direction, the usual choice, can be worse or even wrong.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
-from attnlab.explore.faces import smallest_face
+from attnlab.explore.convex_hull import smallest_face
+from attnlab.explore.exploration import Exploration
 from attnlab.explore.matrices import check_index
 from attnlab.explore.reasons import obstruction
 
@@ -59,7 +59,7 @@ def copy(keys: Array, index: int = 0, longest: float = 30.0, points: int = 121) 
     """Weight on key `index` for queries of length 0 to `longest`, in its own and in the widest direction."""
     check_index(index, len(keys), "key")
     if not longest > 0:
-        raise UserError(f"the longest query must have a positive length, not {longest:g}.")
+        raise UserError(f"the longest query must have a positive length, got {longest:g}.")
     length = float(np.linalg.norm(keys[index]))
     own_direction = keys[index] / length if length else np.zeros(keys.shape[1])
     face = smallest_face(keys, (index,))
@@ -68,7 +68,7 @@ def copy(keys: Array, index: int = 0, longest: float = 30.0, points: int = 121) 
     lengths = np.linspace(0.0, longest, points)
     own_margin, best_margin = (margin(keys, index, u) for u in (own_direction, best_direction))
     return Copying(
-        title=f"Copy v{index}: how sharp",
+        title=f"Copy v{index}: weight by length of the query",
         why=_why(keys, index, own_margin, best_margin, reachable),
         keys=keys,
         index=index,
@@ -104,27 +104,27 @@ def length_for(keys: Array, index: int, direction: Array, level: float) -> float
         return None
     if 1.0 / len(keys) >= level:
         return 0.0
-    # at this length even n − 1 keys just below the lead leave `level`
+    # at this length the weight is at least `level` even if all n − 1 other keys follow with the same lead
     enough = float(np.log((len(keys) - 1) * level / (1 - level)) / lead)
 
-    def short(length: float) -> float:
+    def excess(length: float) -> float:
         return float(weight_along(keys, index, direction, np.array([length]))[0]) - level
 
-    return float(brentq(short, 0.0, enough * (1 + 1e-9), xtol=1e-12))
+    return float(brentq(excess, 0.0, enough * (1 + 1e-9), xtol=1e-12))
 
 
-def _why(keys: Array, index: int, own: float, best: float, reachable: bool) -> str:
+def _why(keys: Array, index: int, own_margin: float, best_margin: float, reachable: bool) -> str:
     if not reachable:
         return f"No query length copies v{index}: {obstruction(keys, (index,))}"
     if len(keys) == 1:
-        return "There is one key, and it has all the weight at any length."
+        return "There is only one key, and it has all the weight at any length."
     bound = (
-        f"Along the widest direction k{index} leads by {best:.3g} for each unit of ‖q‖, so at most "
-        f"{len(keys) - 1}·exp(−{best:.3g}‖q‖) of the weight goes elsewhere."
+        f"Along the widest direction k{index} leads by {best_margin:.3g} per unit of ‖q‖, so at most "
+        f"{len(keys) - 1}·exp(−{best_margin:.3g}‖q‖) of the weight goes elsewhere."
     )
-    if own > 0:
-        longer = f"the query must be {best / own:.3g} times as long"
-        return f"{bound} Along the key itself it leads by {own:.3g}: {longer}."
+    if own_margin > 0:
+        longer = f"the query must be {best_margin / own_margin:.3g} times as long"
+        return f"{bound} Along the key itself it leads by {own_margin:.3g}: {longer}."
     return f"{bound} Along the key itself another key scores higher: q = S·k{index} copies a wrong value."
 
 

@@ -1,4 +1,4 @@
-"""Built-in keys and values: the matrices of the documents, and two that show what they leave out."""
+"""Built-in keys and values: the matrices of the documents, and two that show cases they leave out."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from attnlab.explore.attend import Array
 
 
 @dataclass(frozen=True)
-class Example:
+class ExploreExample:
     source: str
     keys: Array
     values: Array
     query: Array | None = None
 
 
-def _example(source: str, keys: object, values: object, query: object = None) -> Example:
-    given = None if query is None else np.array(query, dtype=np.float64)
-    return Example(source, np.array(keys, dtype=np.float64), np.array(values, dtype=np.float64), given)
+def _example(source: str, keys: object, values: object, query: object = None) -> ExploreExample:
+    array = None if query is None else np.array(query, dtype=np.float64)
+    return ExploreExample(source, np.array(keys, dtype=np.float64), np.array(values, dtype=np.float64), array)
 
 
 EXAMPLES = {
@@ -46,14 +46,14 @@ EXAMPLES = {
         [[1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0], [0, 0, 1]],
     ),
     "unequal": _example(
-        "a long key beside a short one: the short key itself is the wrong query for it",
+        "a long key and a short one: the short key itself is the wrong query for it",
         [[1, 0], [2, 1], [-1, 1]],
         [[1, 0], [0, 1], [-1, -1]],
     ),
 }
 
 
-def example(name: str) -> Example:
+def example(name: str) -> ExploreExample:
     """A built-in example by name."""
     if name not in EXAMPLES:
         raise UserError(unknown("example", name, EXAMPLES))

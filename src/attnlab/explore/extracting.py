@@ -1,4 +1,4 @@
-"""Take a sum apart: if v_a and v_b live in subspaces that share no direction, one matrix recovers v_a.
+"""Recover one term of a sum: if v_a and v_b are in subspaces that share no direction, one matrix recovers v_a.
 
 With orthonormal bases as the columns of A and B, and A ⊥ B:
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array, largest_difference
+from attnlab.explore.exploration import Exploration, vector
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,7 +31,7 @@ class Extraction(Exploration):
     of_mean: bool
     perpendicular: bool
     wanted: Array  # (trials, d), the v_a drawn
-    mixed: Array  # (trials, d), what M was given
+    mixed: Array  # (trials, d), the inputs of M
     recovered: Array  # (trials, d)
 
     derived = ("error",)
@@ -55,20 +55,19 @@ class Extraction(Exploration):
         return ["v_a", mixed, "recovered"], [[vector(a), vector(s), vector(r)] for a, s, r in rows]
 
     def figure(self) -> Figure:
-        from attnlab.explore.figures.spread import extraction
+        from attnlab.explore.figures.samples import extraction
 
         return extraction(self)
 
 
 def extract(basis_a: Array, basis_b: Array, of_mean: bool = False, trials: int = 100, seed: int = 0) -> Extraction:
-    """The matrix that recovers v_a from v_a + v_b (or their mean), tried on random vectors of the subspaces.
+    """The matrix that recovers v_a from v_a + v_b (or their mean), tested on random vectors of the subspaces.
 
-    The bases are rows. They need not be orthonormal: what counts is the subspace they span.
+    The bases are rows. They need not be orthonormal: only the subspace they span matters.
     """
     if basis_a.shape[1] != basis_b.shape[1]:
         raise UserError(
-            f"the basis of A lives in {basis_a.shape[1]} dimensions and that of B in {basis_b.shape[1]}: "
-            "make them equal."
+            f"the basis of A has {basis_a.shape[1]} dimensions and that of B has {basis_b.shape[1]}: make them equal."
         )
     a, b = orthonormal(basis_a, "A"), orthonormal(basis_b, "B")
     perpendicular = bool(np.abs(a @ b.T).max() < 1e-10)
@@ -78,7 +77,7 @@ def extract(basis_a: Array, basis_b: Array, of_mean: bool = False, trials: int =
     mixed = (v_a + v_b) * (0.5 if of_mean else 1.0)
     factor = "2 A Aᵀ" if of_mean else "A Aᵀ"
     if perpendicular:
-        why = f"A ⊥ B, so M = {factor} keeps what lies in A and removes what lies in B."
+        why = f"A ⊥ B, so M = {factor} keeps the part in A and removes the part in B."
     else:
         why = "A and B are not perpendicular, so M projects onto A along B: M = [A 0] [A B]⁺" + (
             " · 2." if of_mean else "."
@@ -104,7 +103,7 @@ def extractor(basis_a: Array, basis_b: Array, perpendicular: bool) -> Array:
     both = np.vstack([basis_a, basis_b])
     sizes = np.linalg.svd(both, compute_uv=False)
     if len(both) > both.shape[1] or sizes.min() < 1e-9:
-        raise UserError("A and B share a direction: a vector in both cannot be told apart, so no matrix recovers v_a.")
+        raise UserError("A and B share a direction: a vector along it is in both, so no matrix recovers v_a.")
     return np.asarray(basis_a.T @ np.linalg.pinv(both.T)[: len(basis_a)])
 
 
@@ -115,7 +114,7 @@ def orthonormal(basis: Array, name: str) -> Array:
     if rank < len(basis):
         raise UserError(f"the {len(basis)} rows given for {name} are not independent: they span {rank} dimensions.")
     if np.abs(basis @ basis.T - np.eye(len(basis))).max() < 1e-10:
-        return basis  # already a basis as the documents want it: keep its vectors
+        return basis  # already orthonormal: keep its vectors
     return np.asarray(directions)
 
 
@@ -123,8 +122,8 @@ def random_subspaces(dimension: int, m: int, p: int, seed: int = 0) -> tuple[Arr
     """Perpendicular random subspaces of dimensions m and p, as orthonormal rows."""
     if m < 1 or p < 1 or m + p > dimension:
         raise UserError(
-            f"perpendicular subspaces of dimensions {m} and {p} need at least one dimension each and at "
-            f"most {dimension} together."
+            f"subspaces of dimensions {m} and {p} do not fit: each needs at least one dimension, and together "
+            f"they can have at most {dimension}."
         )
     square = np.random.default_rng(seed).standard_normal((dimension, dimension))
     directions = np.linalg.qr(square)[0].T

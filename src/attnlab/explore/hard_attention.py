@@ -1,4 +1,4 @@
-"""Argmax instead of softmax: the value of the best key, exactly, and nothing to learn from.
+"""Argmax instead of softmax: exactly the value of the best key, and no gradient for queries and keys.
 
     α = onehot(argmax_i q·k_i)
 
@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attnlab.explore.answer import Exploration, vector
 from attnlab.explore.attend import Array, attend, softmax
+from attnlab.explore.exploration import Exploration, vector
 from attnlab.explore.matrices import check_pair, check_width
+from attnlab.explore.reasons import listed
 
 if TYPE_CHECKING:
     import torch
     from matplotlib.figure import Figure
 
-# Factors on the scores for the picture of a softmax that hardens.
+# Factors on the scores for the figure of a softmax that approaches argmax.
 SHARPNESS = np.geomspace(0.1, 30.0, 60)
 
 
@@ -33,7 +34,7 @@ class HardAttention(Exploration):
     query: Array
     winner: int
     ties: tuple[int, ...]
-    """Other keys with the same best score; the first of all is taken."""
+    """Other keys with the same best score; the first one wins."""
     hard_gradients: dict[str, float]
     """Length of the gradient of the output's squared length with respect to q, K and V, under argmax."""
     soft_gradients: dict[str, float]
@@ -82,7 +83,7 @@ class HardAttention(Exploration):
 
 
 def argmax(keys: Array, values: Array, query: Array) -> HardAttention:
-    """Hard attention for one query, beside softmax, with the gradients of both."""
+    """Hard attention for one query next to softmax, with the gradients of both."""
     check_pair(keys, values)
     check_width(query, keys, "the query")
     scores = keys @ query
@@ -94,11 +95,11 @@ def argmax(keys: Array, values: Array, query: Array) -> HardAttention:
     why = (
         f"k{winner} has the largest score, {scores[winner]:.4g}, so the output is v{winner} itself. A small "
         f"change of q or K changes no weight, so their gradient is exactly {hard['q']:g} under argmax; "
-        f"under softmax it is {soft['q']:.3g} for q and {soft['K']:.3g} for K. Only the value learns from "
-        "argmax."
+        f"under softmax it is {soft['q']:.3g} for q and {soft['K']:.3g} for K. Under argmax only the value "
+        "gets a gradient."
     )
     if ties:
-        why += f" The score is shared with {', '.join(f'k{i}' for i in ties)}; the first is taken."
+        why += f" {listed(ties)} {'has' if len(ties) == 1 else 'have'} the same score; the first key wins."
     return HardAttention(
         title="Argmax attention",
         why=why,
@@ -114,7 +115,7 @@ def argmax(keys: Array, values: Array, query: Array) -> HardAttention:
 
 
 def gradients(keys: Array, values: Array, query: Array, hard: bool, factor: float = 1.0) -> dict[str, float]:
-    """Lengths of ∂‖c‖²/∂q, ∂‖c‖²/∂K and ∂‖c‖²/∂V, as automatic differentiation finds them.
+    """Lengths of ∂‖c‖²/∂q, ∂‖c‖²/∂K and ∂‖c‖²/∂V, by automatic differentiation.
 
     A part that the gradient never reaches has length 0.
     """
@@ -137,5 +138,5 @@ def _weights(scores: torch.Tensor, hard: bool) -> torch.Tensor:
     return scores.softmax(dim=0)
 
 
-def _lengths(found: dict[str, float]) -> str:
-    return ", ".join(f"{name} {length:.4g}" for name, length in found.items())
+def _lengths(gradients: dict[str, float]) -> str:
+    return ", ".join(f"{name} {length:.4g}" for name, length in gradients.items())

@@ -1,4 +1,4 @@
-"""Keys and values from a file or from what was typed, checked before any mathematics.
+"""Keys and values from a file or from typed numbers, checked before any computation.
 
 Files: .npy (read without pickle), .json (a list of rows), .tsv, and anything else as rows of numbers
 separated by commas or spaces. Typed: rows separated by semicolons, "1 0; 0 1".
@@ -27,7 +27,7 @@ def read_matrix(given: str, what: str) -> Array:
         return _checked(_from_file(path, what), f"{what} in {path}")
     if ";" in given or _TYPED.fullmatch(given):
         return _checked(_from_lines(given.split(";"), f"{what}, row"), what)
-    raise UserError(f'{what}: there is no file {given!r}; give a file or type rows like "1 0; 0 1".')
+    raise UserError(f'{what}: the file {given!r} does not exist; give a file or type rows like "1 0; 0 1".')
 
 
 def read_vector(given: str, what: str) -> Array:
@@ -35,12 +35,12 @@ def read_vector(given: str, what: str) -> Array:
     matrix = read_matrix(given, what)
     if 1 not in matrix.shape:
         rows, columns = matrix.shape
-        raise UserError(f"{what} must be one vector, but {rows} rows of {columns} numbers were given.")
+        raise UserError(f"{what} must be one vector, got {rows} rows of {columns} numbers.")
     return matrix.ravel()
 
 
 def read_rows(given: str, count: int, what: str) -> tuple[int, ...]:
-    """Indices such as "0,1", counted from 0 and below `count`, put in order, without repeats."""
+    """Indices such as "0,1", counted from 0 and below `count`, sorted and without repeats."""
     try:
         indices = [int(part) for part in re.split(r"[,\s]+", given.strip())]
     except ValueError:
@@ -83,7 +83,7 @@ def _from_file(path: Path, what: str) -> Array:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
     except (ValueError, EOFError, TypeError):
         raise UserError(
-            f"{path} does not hold {what} as a plain array of numbers; save it as .npy, .csv or .json."
+            f"{path} does not contain {what} as a plain array of numbers; save it as .npy, .csv or .json."
         ) from None
     return _from_lines(text.splitlines(), f"{path}, line")
 
@@ -96,7 +96,7 @@ def _from_json(text: str, path: Path) -> Array:
 
 
 def _from_lines(lines: list[str], where: str) -> Array:
-    """Rows of numbers; blank lines are passed over; every complaint names its line."""
+    """Rows of numbers; blank lines are skipped; every error names its line."""
     rows: list[list[float]] = []
     for number, line in enumerate(lines, start=1):
         entries = re.split(r" *[,\t] *| +", line.strip().strip("[](),").strip())
@@ -105,7 +105,7 @@ def _from_lines(lines: list[str], where: str) -> Array:
         row = [_number(entry, f"{where} {number}") for entry in entries]
         if rows and len(row) != len(rows[0]):
             raise UserError(
-                f"{where} {number}: {len(row)} numbers where the rows before have {len(rows[0])}; all rows "
+                f"{where} {number}: expected {len(rows[0])} numbers as in the rows before, got {len(row)}; all rows "
                 "need the same length."
             )
         rows.append(row)
@@ -127,7 +127,7 @@ def _checked(matrix: Array, what: str) -> Array:
         raise UserError(f"{what}: no numbers found; give at least one row.")
     matrix = np.atleast_2d(matrix)
     if matrix.ndim != 2:
-        raise UserError(f"{what}: an array with {matrix.ndim} axes where rows and columns are needed.")
+        raise UserError(f"{what}: expected rows and columns, got an array with {matrix.ndim} axes.")
     bad = np.argwhere(~(np.abs(matrix) < LARGEST))
     if len(bad):
         row, column = bad[0]

@@ -1,4 +1,4 @@
-"""One head or two: what happens to an average of two values when one key varies in length.
+"""One head or two: how stable an average of two values is when one key varies in length.
 
 The means μ_i are perpendicular and of length 1. Keys are drawn as k_i ~ N(μ_i, αI), except that
 
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Exploration
 from attnlab.explore.attend import Array, softmax
+from attnlab.explore.exploration import Exploration
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +36,7 @@ class Noise(Exploration):
     two: Array = dataclasses.field(metadata={"bulky": True})
     """Outputs of two heads, averaged."""
     forward: Array = dataclasses.field(metadata={"bulky": True})
-    """Whether k_a points along its own query, k_a·q₁ > 0: the documents set the other draws aside."""
+    """Whether k_a points along its own query, k_a·q₁ > 0: the documents exclude the other draws."""
 
     derived = ("variance_one", "variance_two", "ratio", "ratio_forward", "forward_share")
 
@@ -51,7 +51,7 @@ class Noise(Exploration):
 
     @property
     def ratio(self) -> float:
-        """How many times the output of one head varies more than that of two, over all draws."""
+        """Variance of the output of one head divided by that of two, over all draws."""
         return self.variance_one / self.variance_two
 
     @property
@@ -80,7 +80,7 @@ class Noise(Exploration):
         return ["", "over", "share of v_a", "share of v_b", "total variance"], rows
 
     def figure(self) -> Figure:
-        from attnlab.explore.figures.spread import noise
+        from attnlab.explore.figures.samples import noise
 
         return noise(self)
 
@@ -90,7 +90,7 @@ def noise(
 ) -> Noise:
     """Draw keys many times and attend with one head and with two; item 0 is a, item 1 is b."""
     if items < 2 or samples < 2:
-        raise UserError(f"{items} items and {samples} samples: at least two of each are needed.")
+        raise UserError(f"expected at least two items and two samples, got {items} and {samples}.")
     if alpha < 0 or stretch < 0 or not beta > 0:
         raise UserError("alpha and stretch cannot be negative, and the scale of the query must be positive.")
     draw = np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def noise(
     scores = beta * keys[:, :, :2]  # of βμ_a and βμ_b; their sum is the score of β(μ_a + μ_b)
     one = softmax(scores.sum(axis=2))
     two = (softmax(scores[:, :, 0]) + softmax(scores[:, :, 1])) / 2
-    found = Noise(
+    result = Noise(
         title="One head or two, when one key varies in length",
         why="",
         items=items,
@@ -113,19 +113,19 @@ def noise(
         two=two,
         forward=scores[:, 0, 0] > 0,
     )
-    return dataclasses.replace(found, why=_why(found))
+    return dataclasses.replace(result, why=_why(result))
 
 
 def total_variance(outputs: Array) -> float:
     return float(outputs.var(axis=0).sum())
 
 
-def _why(found: Noise) -> str:
-    near = float((np.abs(found.one[:, 0] - 0.5) < 0.25).mean())
+def _why(result: Noise) -> str:
+    near = float((np.abs(result.one[:, 0] - 0.5) < 0.25).mean())
     return (
-        "k_a is longer or shorter than k_b in every draw, and one head turns that difference, times "
-        f"{found.beta:g}, into a choice: only {near:.0%} of its outputs lie near the middle between v_a and "
+        "k_a is longer or shorter than k_b in every draw, and one head multiplies that difference by "
+        f"{result.beta:g}, so one of the two wins: only {near:.0%} of its outputs are near the middle between v_a and "
         "v_b. Each of two heads compares its key with keys that score about 0, so the length of k_a "
-        f"matters only when it turns negative; over all draws their output varies {found.ratio:.3g} times "
-        "less."
+        f"matters only when it turns negative; over all draws the variance of their output is {result.ratio:.3g} "
+        "times smaller."
     )

@@ -1,4 +1,4 @@
-"""Change one key and keep the query: the output follows, because every key takes part in every normaliser."""
+"""Change one key and keep the query: the output changes, because every key is part of the softmax sum."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import dataclasses
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.explore.answer import Answer, vector
 from attnlab.explore.attend import Array, attend, largest_difference
+from attnlab.explore.exploration import QueryExploration, vector
 from attnlab.explore.matrices import check_index, check_pair, check_width
 from attnlab.explore.query import STRAY
-from attnlab.explore.reasons import names
+from attnlab.explore.reasons import listed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Replacement(Answer):
-    """The answer with the new key in place, and what it replaced."""
+class Replacement(QueryExploration):
+    """The result with the new key, and the key it replaced."""
 
     index: int
     old_key: Array
@@ -24,7 +24,7 @@ class Replacement(Answer):
 
     def summary(self) -> list[tuple[str, str]]:
         new = f"{vector(self.new_key)}, length {np.linalg.norm(self.new_key):.4g}"
-        return [(f"k{self.index} was", vector(self.old_key)), (f"k{self.index} is", new), *super().summary()]
+        return [(f"old k{self.index}", vector(self.old_key)), (f"new k{self.index}", new), *super().summary()]
 
 
 def replace_key(
@@ -43,7 +43,7 @@ def replace_key(
     chosen = tuple(sorted(set(chosen)))
     length = float(np.linalg.norm(query))
     if length == 0.0:
-        raise UserError("the query is zero: it scores every key 0, so no replacement of a key changes anything.")
+        raise UserError("the query is zero: it scores every key 0, so replacing a key changes no weight.")
     target = values[list(chosen)].mean(axis=0)
     score = best_score(keys @ query, values, target, index, chosen, length if unit else None)
     new_key = with_score(keys[index], query, score, unit)
@@ -52,7 +52,7 @@ def replace_key(
     error = largest_difference(attend(query, changed, values), target)
     verb = "selects" if len(chosen) == 1 else "averages"
     return Replacement(
-        title=f"Replace k{index}: the same query {verb} {names(chosen, 'v')}",
+        title=f"Replace k{index}: the same query {verb} {listed(chosen, 'v')}",
         why=_why(changed @ query, index, chosen, length, unit, error),
         keys=changed,
         values=values,
@@ -88,20 +88,20 @@ def best_score(
 
     equal = [float(scores[i]) for i in chosen if i != index and low <= scores[i] <= high]
     starts = [*equal, float(np.mean(equal))] if equal else [low, high]
-    found = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
-    # one key more among equals wants exactly their score, which a search only approaches
-    return min([*starts, float(found.x)], key=error)
+    solution = minimize_scalar(error, bounds=(low, high), method="bounded", options={"xatol": 1e-12})
+    # equal scores are optimal among equals, and a search only approaches them
+    return min([*starts, float(solution.x)], key=error)
 
 
 def with_score(key: Array, query: Array, score: float, unit: bool) -> Array:
-    """The key nearest to `key` with q·k' = score, of length 1 if asked."""
+    """The key nearest to `key` with q·k' = score, of length 1 with `unit`."""
     length = float(np.linalg.norm(query))
     along = query / length
     if not unit:
         return np.asarray(key + (score - key @ query) / length * along)
     cosine = float(np.clip(score / length, -1.0, 1.0))
     across = key - (key @ along) * along
-    if np.linalg.norm(across) < 1e-12:  # the old key lies along the query: any perpendicular will do
+    if np.linalg.norm(across) < 1e-12:  # the old key is parallel to the query: use any perpendicular direction
         across = np.eye(len(key))[int(np.abs(along).argmin())]
         across = across - (across @ along) * along
     size = float(np.linalg.norm(across))
@@ -120,13 +120,12 @@ def _why(scores: Array, index: int, chosen: tuple[int, ...], length: float, unit
         if unit:
             return (
                 f"{reason}: a key of length 1 scores at most ‖q‖ = {length:.4g}, when it points along the "
-                f"query. The error is {error:.2g}, and only a longer query would lower it."
+                f"query. The error is {error:.2g}, and only a longer query can lower it."
             )
-        return f"{reason}; nothing but its length limits the lead."
+        return f"{reason}; a longer key leads by more."
     rest = [i for i in chosen if i != index]
     spread = float(np.ptp(scores[rest])) if rest else 0.0
     return (
-        f"The new key scores {scores[index]:.6g}, beside {names(rest)} with scores that differ by "
-        f"{spread:.2g} among themselves; equal scores share the weight equally, and what difference there "
-        f"is stays in the error of {error:.2g}."
+        f"The new key scores {scores[index]:.6g}; the scores of {listed(rest)} differ by {spread:.2g} among "
+        f"themselves. Equal scores share the weight equally; any difference remains in the error of {error:.2g}."
     )

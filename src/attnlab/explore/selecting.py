@@ -1,17 +1,17 @@
-"""Copy by attention: a query that returns one value, and queries that return them all."""
+"""Select by attention: a query that returns one value, and a query matrix that returns every value."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from attnlab.explore.answer import Answer
 from attnlab.explore.attend import Array
+from attnlab.explore.exploration import QueryExploration
 from attnlab.explore.matrices import check_index, check_pair
 from attnlab.explore.query import best_query
-from attnlab.explore.reasons import names
+from attnlab.explore.reasons import listed
 
 
-def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> Answer:
+def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> QueryExploration:
     """A query whose output is the value `index`.
 
     The error is at most (n − 1) exp(−γ‖q‖) times the spread of the values, where γ is the distance of the
@@ -19,42 +19,42 @@ def select(keys: Array, values: Array, index: int = 0, norm: float | None = None
     """
     check_pair(keys, values)
     check_index(index, len(keys), "value")
-    found = best_query(keys, values, (index,), norm)
-    return Answer(
+    best = best_query(keys, values, (index,), norm)
+    return QueryExploration(
         title=f"Select v{index}",
-        why=found.why,
+        why=best.why,
         keys=keys,
         values=values,
-        queries=found.query[None],
+        queries=best.query[None],
         targets=values[[index]],
         wanted=np.eye(len(keys))[[index]],
-        reachable=found.reachable,
+        reachable=best.reachable,
     )
 
 
-def identity(keys: Array, values: Array, norm: float | None = None) -> Answer:
-    """A query matrix whose outputs are the values themselves: one selection a row."""
+def identity(keys: Array, values: Array, norm: float | None = None) -> QueryExploration:
+    """A query matrix whose outputs are the values themselves: one selection per row."""
     check_pair(keys, values)
-    found = [best_query(keys, values, (index,), norm) for index in range(len(keys))]
-    failing = [index for index, row in enumerate(found) if not row.reachable]
+    rows = [best_query(keys, values, (index,), norm) for index in range(len(keys))]
+    failing = [index for index, row in enumerate(rows) if not row.reachable]
     if failing:
-        why = f"{names(failing)} cannot be selected. " + " ".join(f"q{i}: {found[i].why}" for i in failing)
+        why = f"{listed(failing)} cannot be selected. " + " ".join(f"q{i}: {rows[i].why}" for i in failing)
     elif len(keys) == 1:
         why = "There is one value, and every query returns it."
     else:
-        narrowest = min(range(len(keys)), key=lambda index: found[index].margin)
+        narrowest = min(range(len(keys)), key=lambda index: rows[index].margin)
         why = (
-            "Every key is a corner of the hull of the keys, so each row selects its own value. The hardest "
-            f"is k{narrowest}, {found[narrowest].margin:.3g} away from the hull of the others."
+            "Every key is a corner of the hull of the keys, so each row selects its own value. The smallest margin "
+            f"is that of k{narrowest}, {rows[narrowest].margin:.3g} away from the hull of the others."
         )
         if norm is not None:
-            why += f" With ‖q‖ ≤ {norm:g} the rows come as close as that length allows."
-    return Answer(
+            why += f" With ‖q‖ ≤ {norm:g} the outputs are as close as that length allows."
+    return QueryExploration(
         title="Identity: every query returns its own value",
         why=why,
         keys=keys,
         values=values,
-        queries=np.stack([row.query for row in found]),
+        queries=np.stack([row.query for row in rows]),
         targets=values,
         wanted=np.eye(len(keys)),
         reachable=not failing,

@@ -31,7 +31,7 @@ from attnlab.distributed.team import current
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.checkpoints import Checkpoints
-from attnlab.runs.shared import opened
+from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 from attnlab.training.batch_size import find_batch_size
 from attnlab.training.callbacks import MetricsFile, TensorBoard
@@ -39,8 +39,9 @@ from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import Estimate, estimate
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.optimizers import make_optimizer
+from attnlab.training.precision_choice import choose_precision
 from attnlab.training.progress import progress
-from attnlab.training.scaling import standing
+from attnlab.training.scaling import memory_per_process
 from attnlab.training.schedules import Schedule
 from attnlab.training.snapshot import TrainState
 
@@ -105,7 +106,7 @@ def train_run(job: Trainable[C], options: RunOptions) -> Path | None:
     if options.dry_run:
         prepared.describe()
         return None
-    run = opened(lambda: _open_run(prepared, options))
+    run = open_shared(lambda: _open_run(prepared, options))
     with listening() as stop:
         try:
             _train(prepared, run, options, stop)
@@ -158,7 +159,9 @@ class Prepared:
         console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
         console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' a process' if several else ''}")
         if several:
-            held = {how: standing(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")}
+            held = {
+                how: memory_per_process(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")
+            }
             console.result(
                 f"of it, whatever the batch: {held['ddp']:.2f} GiB with --sharding ddp, "
                 f"{held['fsdp']:.2f} GiB with fsdp"
@@ -201,6 +204,11 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
         changes.append(found.sentence())
     batches = _batches(parts, config, size=config.batch.size)
     steps = _steps(batches, config.training)
+    if config.machine.precision == "auto":
+        config.machine.precision, sentence = team.from_first(
+            lambda: choose_precision(parts.model, parts.objective, batches, config, steps)
+        )
+        changes.append(sentence)
     if config.machine.compile == "auto":
         config.machine.compile, sentence = team.from_first(
             lambda: choose_compile(parts.model, parts.objective, batches, config, steps)
@@ -302,7 +310,8 @@ def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
         peak_memory=peak(prepared.config.machine.device),
     )
     run.set_status("finished", "stopped early" if state.stopped_early else "")
-    write_run_page(run.path)
+    passages = prepared.parts.passages
+    write_run_page(run.path, passages(run.path, read_record(run.path)) if passages else ())
 
 
 def _say_where(found: bool, state: TrainState, run: RunFolder) -> None:

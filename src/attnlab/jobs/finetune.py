@@ -12,12 +12,12 @@ from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.world import WorldSection
 from attnlab.data.questions import Pair, QuestionExamples, read_pairs
 from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.text.corpus import read_corpus
+from attnlab.data.text.reading import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
-from attnlab.models.asking import answer, most_common, score, share_right
+from attnlab.models.asking import accuracy_measure, answer, most_common, score
 from attnlab.models.gpt import GPT
 from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
 from attnlab.runs import RunFolder, read_config, read_record
@@ -40,6 +40,8 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
         }
         baseline = most_common(pairs["train"])
         facts |= {"questions": {split: len(part) for split, part in pairs.items()}, "most_common": baseline}
+        if note := self._unknown_tokens(pairs, vocabulary):
+            facts["changes"] = [note]
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             if "dev" in pairs:
@@ -51,7 +53,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
             model,
             NextToken(),
             NextTokenExamples([examples["train"]], vocabulary.pad),
-            share_right(vocabulary, pairs["dev"]) if has_dev else None,
+            accuracy_measure(vocabulary, pairs["dev"]) if has_dev else None,
             Metric("accuracy", "higher") if has_dev else None,
             files=model_files(self.config.model, vocabulary),
             facts=facts,
@@ -87,6 +89,19 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
         world = check(WorldSection, pretrained["world"])
         _must_agree("world", config.world, world, config.start.run)
         config.world = world
+
+    def _unknown_tokens(self, pairs: dict[str, list[Pair]], vocabulary: Vocabulary) -> str:
+        """One sentence on the tokens of questions and answers that the vocabulary lacks; empty if there are none."""
+        missing = vocabulary.missing(text for part in pairs.values() for pair in part for text in pair)
+        if not missing:
+            return ""
+        start = self.config.start.run
+        shown = ", ".join(repr(token) for token in missing[:5]) + (", ..." if len(missing) > 5 else "")
+        return (
+            f"{len(missing)} {vocabulary.level} of the questions and answers are not in the vocabulary"
+            f"{f' of {start}' if start else ''} ({shown}): the model reads them as unknown; "
+            f"{'pretrain with --vocabulary-from' if start else 'give --corpus'} to include them."
+        )
 
     def _model(self, pairs: dict[str, list[Pair]]) -> tuple[GPT, Vocabulary]:
         config = self.config

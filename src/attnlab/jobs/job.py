@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol
 from torch import nn
 
 from attnlab.data.batching import Examples
+from attnlab.report.page import Passage
 from attnlab.runs import ROOT, RunFolder
 from attnlab.training.callbacks import Callback
 from attnlab.training.estimate import Estimate
@@ -41,6 +42,8 @@ class Parts:
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None
     """Scores the trained model and returns the results."""
     callbacks: list[Callback] = field(default_factory=list)
+    passages: Callable[[Path, dict[str, Any]], list[Passage]] | None = None
+    """For the run's page, from its folder and record."""
     whole: nn.Module | None = None
     """The model that `model` is a part of, where the rest takes no part in training."""
 

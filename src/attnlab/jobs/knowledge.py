@@ -22,14 +22,14 @@ from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.questions import read_pairs
 from attnlab.data.world.world import world_of
 from attnlab.distributed.team import current
-from attnlab.evaluation.recall import recalled
+from attnlab.evaluation.recall import recall_accuracy
 from attnlab.jobs.engine import stored_scores
 from attnlab.jobs.job import RunOptions, TrainedModel
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.jobs.subruns import ending_recorded, run_subrun
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, fresh_path, read_record
-from attnlab.runs.shared import opened
+from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 from attnlab.training.estimate import Estimate
 
@@ -53,7 +53,7 @@ class KnowledgeJob:
             PretrainJob(pretraining(config)).run(options)
             console.result("this is the first half; the second, fine-tuning, needs the weights of the first")
             return None
-        run = opened(lambda: self._open(options))
+        run = open_shared(lambda: self._open(options))
         with ending_recorded(run):
             self._stages(run, options)
             team.from_first(lambda: self._conclude(run))
@@ -105,6 +105,7 @@ def pretraining(config: KnowledgeConfig) -> PretrainConfig:
     part = config.pretrain.model_dump()
     part["training"]["seed"] = config.seed
     data = config.data.model_dump(exclude={"train", "dev", "test"})
+    data["vocabulary_from"] = config.data.vocabulary_from or config.data.train  # the questions of the second half
     shared = {"data": data, "world": config.world.model_dump(), "model": config.model.model_dump()}
     return check(PretrainConfig, {**part, **shared, "machine": config.machine.model_dump()})
 
@@ -142,7 +143,9 @@ def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
         }
     if config.data.corpus is None and config.pretrain.objective.name == "causal":
         reader = load_gpt(path / "pretrain")
-        results["told_accuracy"] = recalled(reader.model, reader.vocabulary, list(world_of(config.world).told("test")))
+        results["told_accuracy"] = recall_accuracy(
+            reader.model, reader.vocabulary, list(world_of(config.world).documents_with_answers("test"))
+        )
     training = {
         name: sum(half["training"][name] for half in halves.values())
         for name in ("step", "tokens", "positions", "seconds")

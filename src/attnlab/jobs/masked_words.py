@@ -17,14 +17,13 @@ from attnlab.base.errors import UserError
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import default_of, flag_of, leaves, value_of
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
-from attnlab.data.text.corpus import keep_aside
 from attnlab.data.text.masking import MaskedRows, Masking, blocks
+from attnlab.data.text.reading import split_documents
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
-from attnlab.models.pretrained.bert_folder import find_bert
-from attnlab.models.pretrained.source import fingerprint
+from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.loop import Evaluate, Metric
@@ -57,7 +56,7 @@ class MaskedPretraining:
         config = self.config
         _refuse(GPT_ONLY, config, "is for a GPT, and --objective mlm pretrains a BERT: leave it out.")
         self._fill_in()
-        train, dev = keep_aside(documents, config.data.dev_share, config.training.seed)
+        train, dev = split_documents(documents, config.data.dev_share, config.training.seed)
         model, tokenizer = self._begun(facts) if config.masking.start else self._new(train)
         rows, dev_rows = self._rows(train, tokenizer), self._rows(dev, tokenizer)
         facts |= {
@@ -131,7 +130,7 @@ class MaskedPretraining:
             raise UserError(f"--context {section.context} is more than the {has.context} positions of {folder}.")
         config.masking.start = str(folder)
         facts |= {"start": str(folder), "start_sha256": fingerprint(folder)}
-        if model.loaded is not None and (told := model.loaded.sentence()):
+        if model.weight_report is not None and (told := model.weight_report.sentence()):
             facts["start_weights"] = told  # a head built anew has much to learn: said once, and kept
         return model, tokenizer
 

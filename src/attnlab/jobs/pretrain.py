@@ -14,15 +14,15 @@ from attnlab.base.files import sha256
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.questions import Pair, QuestionExamples, read_pairs
-from attnlab.data.sequences import NextTokenExamples, Source
-from attnlab.data.text.corpus import keep_aside, read_corpus, read_prose
+from attnlab.data.sequences import NextTokenExamples, SequenceSource
 from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.text.reading import read_corpus, read_prose, split_documents
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_masking
-from attnlab.models.asking import share_right
+from attnlab.models.asking import accuracy_measure
 from attnlab.models.loading import data_facts, load_gpt, make_gpt, model_files
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import NextToken
@@ -37,16 +37,15 @@ class PretrainJob(TrainingJob[PretrainConfig]):
 
     def build(self, device: str) -> Parts:
         config = self.config
-        documents, known, facts = self._read()
+        documents, facts = self._read()
         if config.objective.masked:
             return MaskedPretraining(config).build(documents, facts, device)
         refuse_masking(config)
         pairs = self._questions(facts)
-        questions = [text for pair in pairs.get("train", []) for text in pair]
-        vocabulary = Vocabulary.build([*documents, *known, *questions], config.data.tokens)
+        vocabulary = Vocabulary.build([*documents, *self._further_texts(pairs, facts)], config.data.tokens)
         model = make_gpt(config.model, vocabulary)
         encoded = [vocabulary.encode(text) for text in documents]
-        train, dev = keep_aside(encoded, config.data.dev_share, config.training.seed)
+        train, dev = split_documents(encoded, config.data.dev_share, config.training.seed)
         corpus = self._corpus(train, vocabulary)
         facts |= {"documents": len(train), "tokens": sum(map(len, train)), "vocabulary": len(vocabulary)}
         changes = []
@@ -55,7 +54,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
                 f"{corpus.longer} of {len(train)} documents are longer than the context of {config.model.context}: "
                 "an epoch sees a part of them."
             ]
-        sources: list[Source] = [corpus]
+        sources: list[SequenceSource] = [corpus]
         if pairs:
             sources.append(QuestionExamples(pairs["train"], vocabulary, config.model.context, config.data.questions))
         evaluate, metric = self._watch(dev, pairs, vocabulary, device)
@@ -75,16 +74,26 @@ class PretrainJob(TrainingJob[PretrainConfig]):
         """A GPT, or the BERT that masked words made."""
         return load_gpt(run) if (run / "vocabulary.json").is_file() else load_bert(run)
 
-    def _read(self) -> tuple[list[str], list[str], dict[str, Any]]:
-        """Documents, further texts whose words the vocabulary must know, and facts for the record."""
+    def _read(self) -> tuple[list[str], dict[str, Any]]:
+        """Documents, and facts for the record."""
         if self.config.data.corpus is None:
             world = self._world
-            splits = ("train", "dev", "test")
-            questions = [text for split in splits for pair in world.questions(split) for text in pair]
-            return world.corpus(), questions, data_facts(source="synthetic world", people=len(world.people))
+            return world.corpus(), data_facts(source="synthetic world", people=len(world.people))
         path = Path(self.config.data.corpus)
         read = read_prose if self.config.objective.masked else read_corpus
-        return read(path), ["Where was born?"], data_facts(source=str(path), sha256=sha256(path))
+        return read(path), data_facts(source=str(path), sha256=sha256(path))
+
+    def _further_texts(self, pairs: dict[str, list[Pair]], facts: dict[str, Any]) -> list[str]:
+        """Texts besides the documents that the vocabulary must cover: questions, if the run has any."""
+        texts = [text for pair in pairs.get("train", []) for text in pair]
+        if self.config.data.corpus is None:
+            splits = ("train", "dev", "test")
+            texts += [text for split in splits for pair in self._world.questions(split) for text in pair]
+        if self.config.data.vocabulary_from is not None:
+            path = Path(self.config.data.vocabulary_from)
+            texts += read_corpus(path)
+            facts["vocabulary_from_sha256"] = sha256(path)
+        return texts
 
     def _questions(self, facts: dict[str, Any]) -> dict[str, list[Pair]]:
         """Questions to mix in, and those to watch, by split; none unless asked for."""
@@ -119,7 +128,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
     ) -> tuple[Evaluate | None, Metric | None]:
         """What is measured while training: answers to questions, else the loss on documents kept aside, or nothing."""
         if "dev" in pairs:
-            return share_right(vocabulary, pairs["dev"]), Metric("accuracy", "higher")
+            return accuracy_measure(vocabulary, pairs["dev"]), Metric("accuracy", "higher")
         if not documents:
             return None, None
         examples = NextTokenExamples([self._corpus(documents, vocabulary)], vocabulary.pad)  # the same spans every time

@@ -1,1 +1,1 @@
-"""Transformers put together from the parts in `attnlab.attention`."""
+"""Transformers assembled from the parts in `attnlab.attention`."""

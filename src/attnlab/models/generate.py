@@ -1,4 +1,4 @@
-"""Answers to prompts of different lengths, decoded together, one token a step with a cache."""
+"""Continuations of prompts of different lengths, decoded together, one token per step with a cache."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from attnlab.models.gpt import GPT
 
 
 @dataclass(frozen=True)
-class Answer:
+class Generated:
     tokens: list[int]
-    """What was generated after the prompt, the stop token not included."""
-    gains: list[float]
-    """Log-probability of each generated token, the stop token included."""
+    """The tokens after the prompt, without the stop token."""
+    log_probabilities: list[float]
+    """Of each generated token, the stop token included."""
 
     @property
     def log_probability(self) -> float:
         """Mean over the generated tokens, the stop token included; 0 when there are none."""
-        return sum(self.gains) / max(1, len(self.gains))
+        return sum(self.log_probabilities) / max(1, len(self.log_probabilities))
 
     @property
     def probability(self) -> float:
-        """Of the whole answer and of stopping after it: the product over its tokens."""
-        return math.exp(sum(self.gains))
+        """Of all tokens and of stopping after them: the product over the tokens."""
+        return math.exp(sum(self.log_probabilities))
 
     @property
     def perplexity(self) -> float:
@@ -46,7 +46,7 @@ def generate(
     temperature: float = 0.0,
     top_k: int | None = None,
     generator: torch.Generator | None = None,
-) -> list[Answer]:
+) -> list[Generated]:
     """At most `steps` tokens after each prompt, until `stop` or the end of the model's context.
 
     Temperature 0 takes the most probable token. Otherwise tokens are drawn from
@@ -54,46 +54,46 @@ def generate(
     the model's own, at temperature 1.
     """
     _check(model, prompts, steps, temperature, top_k)
-    answers = [Answer([], []) for _ in prompts]
+    outputs = [Generated([], []) for _ in prompts]
     if not prompts or steps == 0:
-        return answers
+        return outputs
     device = next(model.parameters()).device
     was_training = model.training
     model.eval()
 
     lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
     logits, cache = read(model, prompts)
-    running = torch.arange(len(prompts), device=device)  # the prompts whose answers are not done
+    running = torch.arange(len(prompts), device=device)  # the prompts that are not finished
     limit = model.longest
     for step in range(steps):
         token = choose(logits, temperature, top_k, generator)
-        gain = logits.log_softmax(-1).gather(1, token[:, None])[:, 0]
-        going_on = torch.ones_like(token, dtype=torch.bool)
+        log_probability = logits.log_softmax(-1).gather(1, token[:, None])[:, 0]
+        unfinished = torch.ones_like(token, dtype=torch.bool)
         if stop is not None:
-            going_on &= token != stop
+            unfinished &= token != stop
         if limit is not None:
-            going_on &= lengths[running] + step < limit  # there must be room to read the new token
-        for index, made, gained in zip(running.tolist(), token.tolist(), gain.tolist(), strict=True):
-            answers[index].gains.append(gained)
-            if made != stop:
-                answers[index].tokens.append(made)
-        if step + 1 == steps or not going_on.any():
+            unfinished &= lengths[running] + step < limit  # the new token must fit into the context
+        for index, new, log in zip(running.tolist(), token.tolist(), log_probability.tolist(), strict=True):
+            outputs[index].log_probabilities.append(log)
+            if new != stop:
+                outputs[index].tokens.append(new)
+        if step + 1 == steps or not unfinished.any():
             break
-        if not going_on.all():
-            rows = going_on.nonzero()[:, 0]
+        if not unfinished.all():
+            rows = unfinished.nonzero()[:, 0]
             running, token = running[rows], token[rows]
             for memory in cache:
                 memory.select(rows)
         logits = model(token[:, None], None, cache)[:, -1]
 
     model.train(was_training)
-    return answers
+    return outputs
 
 
 def read(model: GPT, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, list[Cache]]:
-    """Logits (B, V) after each prompt, and what the model remembers of it.
+    """Logits (B, V) after each prompt, and the caches with what was read.
 
-    What all prompts begin with ("Where was ") is read once, for all of them.
+    The common start of all prompts ("Where was ") is read once, for all of them.
     """
     device = next(model.parameters()).device
     cache = model.new_cache()

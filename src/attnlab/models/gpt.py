@@ -1,6 +1,6 @@
 """A GPT small enough to read: embeddings, blocks of attention and MLP, a head. Any mixer, any positions.
 
-It maps tokens to logits and knows nothing of losses, data or training.
+It maps tokens to logits; losses, data and training are elsewhere.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import Cache, MixerShape, build_mixer
-from attnlab.attention.parts.dropout import Dropout
 from attnlab.attention.parts.positions import embedding_positions
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError, unknown
 from attnlab.config.gpt import GPTSection
 from attnlab.models.parts import build_mlp, build_norm
@@ -21,10 +21,10 @@ from attnlab.models.parts import build_mlp, build_norm
 
 @dataclass(frozen=True)
 class GPTShape:
-    """All that decides how a GPT is built."""
+    """All settings of a GPT's architecture."""
 
     vocabulary: int
-    """V, how many different tokens there are."""
+    """V, the number of different tokens."""
     layers: int = 4
     heads: int = 8
     width: int = 256
@@ -42,15 +42,15 @@ class GPTShape:
     qk_norm: bool = False
     """Normalise queries and keys."""
     zero_init: bool = False
-    """Start with all output projections at zero, so that every block begins as the identity."""
+    """Start all output projections at zero: every block is the identity at first."""
     tied: bool = False
     """Use the token embeddings as the head."""
     bias: bool = True
     """Give the linear layers a bias."""
     dropout: float = 0.1
-    """On embeddings and on what each block adds."""
+    """On embeddings and on the output of each mixer and MLP."""
     attention_dropout: float | None = None
-    """On attention weights; None: as `dropout`. At 0 the fused kernel is used in training too."""
+    """On attention weights; None: as `dropout`. At 0 training uses the fused kernel too."""
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "layers"):
@@ -58,7 +58,7 @@ class GPTShape:
                 raise UserError(f"{name} is {getattr(self, name)}: it must be at least 1.")
         if not 0.0 <= self.dropout < 1.0:
             raise UserError(f"dropout is {self.dropout}: give a number from 0 up to, not including, 1.")
-        self.mixer()  # fails on what no mixer can be built from
+        self.mixer()  # raises for an impossible shape
 
     def mixer(self) -> MixerShape:
         return MixerShape(
@@ -94,7 +94,7 @@ def preset(name: str, vocabulary: int, **changes: Any) -> GPTShape:
 
 
 def shape_of(section: GPTSection, vocabulary: int) -> GPTShape:
-    """The shape that settings describe: what they leave open comes from the preset."""
+    """The shape for a section of settings: values that are not given come from the preset."""
     given = {name: value for name, value in section.model_dump().items() if value not in (None, "preset")}
     return preset(given.pop("preset"), vocabulary, **given)
 
@@ -140,9 +140,9 @@ class GPT(nn.Module):
         cache: list[Cache] | None = None,
         wanted: Tensor | None = None,
     ) -> Tensor:
-        """`padding` (B, T) is True for real tokens, which come first; `cache` as `new_cache` makes it.
+        """`padding` (B, T) is True for real tokens, which come first; `cache` is one of `new_cache`.
 
-        `wanted` (B, T) says where logits are asked for: they come as (N, V), and the others are never computed.
+        `wanted` (B, T) selects the positions of logits: only these are computed, as (N, V).
         """
         caches: list[Cache | None] = [*cache] if cache is not None else [None] * len(self.blocks)
         if caches and caches[0] is not None:
@@ -151,17 +151,17 @@ class GPT(nn.Module):
             at = torch.arange(tokens.shape[1], device=tokens.device)
         self._check(tokens, padding, at)
         x = self.dropout(self.positions(self.tokens(tokens), at))  # (B, T, C)
-        for block, memory in zip(self.blocks, caches, strict=True):
-            x = block(x, padding, memory)
+        for block, block_cache in zip(self.blocks, caches, strict=True):
+            x = block(x, padding, block_cache)
         return self.head(self.norm(x if wanted is None else x[wanted]))
 
     def new_cache(self) -> list[Cache]:
-        """An empty memory for decoding, one part a layer."""
+        """An empty memory for decoding, one per layer."""
         return [Cache() for _ in self.blocks]
 
     @property
     def longest(self) -> int | None:
-        """The longest sequence this model can read; None when neither positions nor mixers set a limit."""
+        """The longest sequence this model can read; None: no limit by positions or mixers."""
         parts = [self.positions, *(block.mixer for block in self.blocks)]
         limits = [limit for part in parts if (limit := getattr(part, "longest", None)) is not None]
         return min(limits, default=None)
@@ -179,7 +179,7 @@ class GPT(nn.Module):
                     "shorten it, or build the model with a larger context."
                 )
         if padding is not None and bool((padding[:, 1:] > padding[:, :-1]).any()):
-            raise UserError("padding stands before real tokens in a row of the batch: put it at the end.")
+            raise UserError("a row of the batch has padding before real tokens: put it at the end.")
 
     def _zero_outputs(self) -> None:
         for block in self.blocks:
@@ -190,7 +190,7 @@ class GPT(nn.Module):
 
 
 def _initialise(module: nn.Module) -> None:
-    """Normal weights of deviation 0.02 and zero biases, as GPT-2; other parameters see to themselves."""
+    """Normal weights of deviation 0.02 and zero biases, as GPT-2; other parameters keep their initial values."""
     if isinstance(module, nn.Linear | nn.Embedding):
         nn.init.normal_(module.weight, std=0.02)
     if isinstance(module, nn.Linear) and module.bias is not None:

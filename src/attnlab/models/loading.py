@@ -1,4 +1,4 @@
-"""What pretraining and fine-tuning on "Where was X born?" share: the model, its files, its weights."""
+"""A GPT from settings or from a run folder, with its vocabulary and its files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from attnlab.runs.checkpoints import load_best
 
 
 def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
-    """A new model; a shape that cannot be is told in one sentence."""
+    """A new model; raises for an impossible shape."""
     shape = shape_of(section, len(vocabulary))
-    build_mixer(shape.attention, shape.mixer())  # refuses a bad variant before four blocks are built
+    build_mixer(shape.attention, shape.mixer())  # raises for a bad variant before all blocks are built
     return GPT(shape)
 
 
 def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
-    """What must lie beside the weights to understand them: the vocabulary, and a user's own attention.
+    """The files that belong to the weights: the vocabulary, and a user's own attention.
 
-    The copy of the attention is there to be read and compared; what is run is the file the user names.
+    The copy of the attention is for reading and comparing; the file that the user names is the one that runs.
     """
     files = {"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}
     if section.attention.endswith(".py"):
@@ -56,7 +56,9 @@ def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
     if kind not in GPT_RUNS:
         raise UserError(f"{run} is a {kind} run: it has no language model.")
     if not (run / "vocabulary.json").is_file():
-        raise UserError(f"{run} is no GPT: masked words made a BERT of it, for 'attnlab classify --model {run}/model'.")
+        raise UserError(
+            f"{run} is a BERT trained on masked words, not a GPT: use it with 'classify --model {run}/model'."
+        )
     vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
     section = check(GPTSection, read_config(run)["model"])
     _same_attention(section, run)
@@ -67,12 +69,12 @@ def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
 
 
 def _same_attention(section: GPTSection, run: Path) -> None:
-    """Weights trained with another version of a user's own attention would be nonsense in this one."""
-    copy, own = run / "attention.py", Path(section.attention)
-    if copy.is_file() and own.is_file() and own.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
-        raise UserError(f"{own} has changed since {run} was trained with it: {copy} is the version it had.")
+    """Refuse weights that were trained with another version of a user's own attention."""
+    copy, current = run / "attention.py", Path(section.attention)
+    if copy.is_file() and current.is_file() and current.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
+        raise UserError(f"{current} has changed since {run} was trained with it: {copy} is the version of the run.")
 
 
 def data_facts(**values: Any) -> dict[str, Any]:
-    """Facts about the data as the record keeps them, without the empty ones."""
+    """Facts about the data for the run's record, without those that are None."""
     return {name: value for name, value in values.items() if value is not None}

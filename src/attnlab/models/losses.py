@@ -1,8 +1,8 @@
-"""The loss of every single token, asked for in two ways that agree for a model that does not see the future.
+"""The loss per token, computed in two ways that agree for a model that does not see the future.
 
-`token_losses`    one pass over the whole block, as in training: position t is scored while the tokens after
-                  it lie in the input, and only the model's causal mask keeps them apart
-`prefix_losses`   one pass for each prefix: when position t is scored, the tokens after it do not exist
+`token_losses`    one pass over the whole block, as in training: the input contains the tokens after position t,
+                  and only the model's causal mask hides them
+`prefix_losses`   one pass per prefix: when position t is scored, the tokens after it do not exist
 
 A model is used in the second way. If the first gives a lower loss, the model has read the answer.
 """
@@ -20,7 +20,7 @@ def token_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
 
 
 def prefix_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
-    """(B, T) as well, by T passes without a cache: nothing is taken on trust from the model."""
+    """(B, T) as well, by T passes without a cache, which could hide a leak."""
     losses = tokens.new_zeros(tokens.shape, dtype=next(model.parameters()).dtype)
     for t in range(tokens.shape[1]):
         logits = model(tokens[:, : t + 1])[:, -1]  # (B, V)

@@ -14,7 +14,7 @@ from attnlab.base.errors import UserError, unknown
 
 
 class _Square(torch.autograd.Function):
-    """r² of r = max(x, 0), with 2r as its derivative by x: where r is 0, nothing is left for the ReLU to stop."""
+    """r² of r = max(x, 0), with the derivative 2r by x: it is 0 where r is, so no mask is needed."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ class SquaredReLU(nn.Module):
 
 
 class MLP(nn.Module):
-    """Widen, four times unless told otherwise, bend, narrow again."""
+    """Linear to `inside` (default 4C), activation, linear back to C."""
 
     def __init__(self, width: int, activation: nn.Module, bias: bool, inside: int | None = None) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class MLP(nn.Module):
 
 
 class GatedMLP(nn.Module):
-    """(silu(xG) ⊙ xW) A. Shazeer 2020. With 8/3 of the width inside it costs what MLP costs."""
+    """(silu(xG) ⊙ xW) A. Shazeer 2020. With 8/3 of the width inside it has as many weights as MLP."""
 
     def __init__(self, width: int, bias: bool) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""Figures, tables and one self-contained HTML page a run."""
+"""Figures, tables and one self-contained HTML page per run."""

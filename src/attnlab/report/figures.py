@@ -1,4 +1,4 @@
-"""Figures, drawn without a screen. Each comes back as SVG text for a page; `save` also writes a PNG."""
+"""Figures, drawn without a display. `save` writes a PNG and returns the SVG text for a page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def curves(
     levels: Mapping[str, float] | None = None,
     percent: bool = False,
 ) -> Any:
-    """Lines by name, and horizontal levels (a baseline, say) dashed."""
+    """Lines by name, and dashed horizontal `levels` (a baseline, for example)."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
         for (name, (xs, ys)), colour in zip(lines.items(), COLOURS * 3, strict=False):
@@ -57,13 +57,13 @@ def curves(
 
 
 def bars(values: Mapping[str, tuple[float, tuple[float, float]]], title: str, y: str) -> Any:
-    """Shares by name with their intervals, the value written above."""
+    """Shares by name with their intervals, each value written above its bar."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
-        for place, ((_, (value, (low, high))), colour) in enumerate(zip(values.items(), COLOURS, strict=False)):
+        for x, ((_, (value, (low, high))), colour) in enumerate(zip(values.items(), COLOURS, strict=False)):
             errors = [[max(0.0, value - low)], [max(0.0, high - value)]]
-            axes.bar(place, value, color=colour, width=0.6, yerr=errors, capsize=5, ecolor="#2d3748")
-            axes.annotate(f"{value:.1%}", (place, high), textcoords="offset points", xytext=(0, 4), ha="center")
+            axes.bar(x, value, color=colour, width=0.6, yerr=errors, capsize=5, ecolor="#2d3748")
+            axes.annotate(f"{value:.1%}", (x, high), textcoords="offset points", xytext=(0, 4), ha="center")
         axes.set_xticks(range(len(values)), list(values))
         axes.grid(axis="x", visible=False)
         axes.set(title=title, ylabel=y)
@@ -73,7 +73,7 @@ def bars(values: Mapping[str, tuple[float, tuple[float, float]]], title: str, y:
 
 
 def save(figure: Any, path: Path) -> str:
-    """Write the PNG and give back the same figure as SVG text."""
+    """Write the PNG; returns the same figure as SVG text."""
     figure.savefig(path, dpi=150)
     text = io.StringIO()
     figure.savefig(text, format="svg", metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""Means over seeds, as a table and as a file show them."""
+"""Means over seeds, formatted for tables and for JSON files."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from attnlab.stats.intervals import Mean
 
 
 def plus_minus(mean: Mean, form: str = ".3f") -> str:
-    """1.234 ± 0.004, or the bare number of a single run."""
+    """1.234 ± 0.004, or the number alone for a single run."""
     if not mean.count:
         return "not measured"
     return f"{mean.mean:{form}}" + (f" ± {mean.half_width:{form.lstrip('+')}}" if mean.half_width is not None else "")
 
 
 def plain(mean: Mean, by_seed: Mapping[int, float] | None = None) -> dict[str, Any]:
-    """A mean for a file."""
-    found: dict[str, Any] = {"mean": mean.mean, "interval": mean.interval, "runs": mean.count}
-    return found | ({"by_seed": dict(by_seed)} if by_seed else {})
+    """A mean as plain data for a JSON file."""
+    values: dict[str, Any] = {"mean": mean.mean, "interval": mean.interval, "runs": mean.count}
+    return values | ({"by_seed": dict(by_seed)} if by_seed else {})
 
 
-def write_json(path: Path, found: Mapping[str, Any]) -> None:
-    """A file of numbers: JSON knows no infinities, null stands for them."""
-    write_text(path, json.dumps(_finite(found), indent=1, ensure_ascii=False) + "\n")
+def write_json(path: Path, values: Mapping[str, Any]) -> None:
+    """A JSON file of numbers; JSON has no NaN and no infinity, they become null."""
+    write_text(path, json.dumps(_finite(values), indent=1, ensure_ascii=False) + "\n")
 
 
 def _finite(value: Any) -> Any:

@@ -1,15 +1,15 @@
-"""Checkpoints: whole or not at all, checked when read, without pickle.
+"""Checkpoints: written completely or not at all, verified when read, without pickle.
 
     checkpoints/step-00000200/
         model.safetensors       the weights
         optimizer.safetensors   the optimizer's tensors, by parameter name
         random.safetensors      the generators' states
-        state.json              step, epoch, place in the epoch, best so far, ...
+        state.json              step, epoch, position in the epoch, best so far, ...
         checksums.json          sha256 of each of these, written last
-    checkpoints/best-00000150/  the weights that did best on dev, and their score
+    checkpoints/best-00000150/  the weights with the best dev score, and that score
 
-A checkpoint is written under a temporary name, flushed to the disk, then renamed. One that does not match its
-checksums is set aside as `damaged-…` and the one before it is used.
+A checkpoint is written under a temporary name, flushed to disk, then renamed. One that does not match its checksums
+is renamed to `damaged-…` and the one before it is used.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Tensors = dict[str, Tensor]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds, on the CPU."""
+    """The content of a checkpoint, on the CPU."""
 
     path: Path
     tensors: dict[str, Tensors]
@@ -43,7 +43,7 @@ class Checkpoint:
 
 
 class Damaged(Exception):
-    """A checkpoint that is not what was written."""
+    """A checkpoint that does not match its checksums or cannot be read."""
 
 
 class Checkpoints:
@@ -54,14 +54,14 @@ class Checkpoints:
         self.keep = keep
 
     def save(self, step: int, tensors: Mapping[str, Tensors], state: Mapping[str, Any]) -> Path:
-        """Write the checkpoint of a step, then drop those beyond the last `keep`."""
+        """Write the checkpoint of a step, then delete all but the last `keep`."""
         path = self._write(f"step-{step:08d}", tensors, state)
         for old in self._named("step-")[: -self.keep]:
             shutil.rmtree(old)
         return path
 
     def save_best(self, step: int, model: Tensors, state: Mapping[str, Any]) -> Path:
-        """Write the best weights so far, then drop the ones they beat."""
+        """Write the best weights so far, then delete the previous best."""
         path = self._write(f"best-{step:08d}", {"model": model}, state)
         for old in self._named("best-"):
             if old != path:
@@ -69,7 +69,7 @@ class Checkpoints:
         return path
 
     def newest(self) -> Checkpoint | None:
-        """The newest checkpoint that is what was written; damaged ones are named and set aside."""
+        """The newest undamaged checkpoint; damaged ones are reported and renamed."""
         for path in reversed(self._named("step-")):
             try:
                 return read_checkpoint(path)
@@ -77,16 +77,16 @@ class Checkpoints:
                 aside = path.with_name(f"damaged-{path.name}")
                 shutil.rmtree(aside, ignore_errors=True)
                 path.rename(aside)
-                console.warn(f"{path} is damaged ({damage}): set aside as {aside.name}, using the one before.")
+                console.warn(f"{path} is damaged ({damage}): renamed to {aside.name}, using the one before.")
         return None
 
     def best(self) -> Checkpoint | None:
-        """The weights that did best on dev."""
+        """The weights with the best dev score."""
         found = self._named("best-")
         return read_checkpoint(found[-1]) if found else None
 
     def keep_weights(self) -> None:
-        """Once the run is finished: keep the best weights, or the last if none were best, and nothing to go on with."""
+        """After the run: keep the best weights, or the last if none were evaluated; delete the rest."""
         last = None if self._named("best-") else self.newest()
         if last is not None and set(last.tensors) != {"model"}:
             self._write(last.path.name, {"model": last.tensors["model"]}, last.state)
@@ -95,7 +95,7 @@ class Checkpoints:
                 shutil.rmtree(path)
 
     def _named(self, prefix: str) -> list[Path]:
-        for old in self.folder.glob(".*.old"):  # killed between two renames: the old one is still good
+        for old in self.folder.glob(".*.old"):  # killed between two renames: the old one is intact
             final = self.folder / old.name[1:-4]
             if not final.exists():
                 old.rename(final)
@@ -104,7 +104,7 @@ class Checkpoints:
     def _write(self, name: str, tensors: Mapping[str, Tensors], state: Mapping[str, Any]) -> Path:
         self.folder.mkdir(exist_ok=True)
         final, temporary = self.folder / name, self.folder / f".{name}.tmp"
-        shutil.rmtree(temporary, ignore_errors=True)  # left by a process that was killed while writing
+        shutil.rmtree(temporary, ignore_errors=True)  # from a process that was killed while writing
         temporary.mkdir()
         try:
             for stem, group in tensors.items():
@@ -113,7 +113,7 @@ class Checkpoints:
             checksums = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
             write_text(temporary / "checksums.json", json.dumps(checksums, indent=1))
             sync(temporary)
-            if final.exists():  # the same step again: the old one goes only when the new one is in place
+            if final.exists():  # the same step again: the old one is deleted after the new one is in place
                 os.replace(final, self.folder / f".{name}.old")
             os.replace(temporary, final)
             sync(self.folder)
@@ -124,7 +124,7 @@ class Checkpoints:
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """A checkpoint, compared with its checksums before anything in it is used."""
+    """A checkpoint, verified by its checksums before anything in it is used."""
     try:
         checksums = json.loads((path / "checksums.json").read_text(encoding="utf-8"))
         for name, expected in checksums.items():
@@ -151,23 +151,23 @@ def _write_bytes(path: Path, content: bytes) -> None:
 
 
 def weights_of(model: torch.nn.Module) -> Tensors:
-    """The model's tensors by name; weights that are tied are stored once.
+    """The model's tensors by name; tied weights are stored once.
 
-    A model may say by `given` which weights are those of a base model and stay so: they are loaded from there.
+    A model may name in `base_weights` the weights that stay those of its base model: they are loaded from there.
     """
     seen: set[int] = set()
     kept: Tensors = {}
-    given: frozenset[str] = getattr(model, "given", frozenset())
+    base_weights: frozenset[str] = getattr(model, "base_weights", frozenset())
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
             seen.add(id(tensor))
-            if name not in given:
+            if name not in base_weights:
                 kept[name] = tensor.detach().cpu().contiguous()
     return kept
 
 
 def load_weights(model: torch.nn.Module, weights: Tensors) -> None:
-    """Put stored weights into a model of the same shape; tied weights follow their twin."""
+    """Load stored weights into a model of the same shape; tied weights follow."""
     expected = weights_of(model)
     missing, unexpected = sorted(set(expected) - set(weights)), sorted(set(weights) - set(expected))
     differing = [n for n in expected if n in weights and expected[n].shape != weights[n].shape]
@@ -177,20 +177,20 @@ def load_weights(model: torch.nn.Module, weights: Tensors) -> None:
         if differing:
             file_shape, model_shape = tuple(weights[name].shape), tuple(expected[name].shape)
             what = f"{name} is {file_shape} in the file and {model_shape} in the model"
-        raise ValueError(f"the weights are of another architecture: {what}")
+        raise ValueError(f"expected the weights of this architecture, got others: {what}")
     model.load_state_dict(weights, strict=False)
 
 
 def load_best(model: nn.Module, run: Path) -> None:
-    """Put a run's best weights on dev into `model`, or the last ones if nothing was evaluated."""
+    """Load a run's best weights on dev into `model`, or the last ones if nothing was evaluated."""
     checkpoints = Checkpoints(run / "checkpoints")
     try:
-        found = checkpoints.best() or checkpoints.newest()
+        checkpoint = checkpoints.best() or checkpoints.newest()
     except Damaged as damage:
         raise UserError(f"{run}: its best checkpoint is damaged ({damage}).") from None
-    if found is None:
-        raise UserError(f"{run} has no checkpoint yet: let it train, or go on with 'attnlab resume {run}'.")
+    if checkpoint is None:
+        raise UserError(f"{run} has no checkpoint yet: wait for it, or resume it with 'attnlab resume {run}'.")
     try:
-        load_weights(model, found.tensors["model"])
+        load_weights(model, checkpoint.tensors["model"])
     except ValueError as error:
         raise UserError(f"{run}: {error}.") from None

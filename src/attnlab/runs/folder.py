@@ -1,14 +1,14 @@
 """A run is a folder that explains itself.
 
     config.yaml      the resolved configuration
-    run.json         kind, command line, versions, machine, git commit, seed, what the lab changed
+    run.json         kind, command line, versions, machine, git commit, seed, settings the lab changed
     status.json      queued, running, finished, failed (with the reason) or interrupted
-    metrics.jsonl    one line a measurement, written as it comes
+    metrics.jsonl    one line per measurement, written at once
     checkpoints/     see attnlab.runs.checkpoints
     figures/, report.html
-    slurm/           see attnlab.launch: there before the run is, when a cluster runs it
+    slurm/           see attnlab.launch: exists before the run, when a cluster runs it
 
-One process at a time may write to it: a lock of the operating system, which a crash releases.
+One process at a time may write to it, by a lock of the operating system, which a crash releases.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
 
-ROOT = Path("runs")  # where runs go unless they are told otherwise
+ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
-KEPT = {"lock", "slurm"}  # what a folder can hold before its run begins
+KEPT = {"lock", "slurm"}  # what a folder may contain before its run begins
 
 
 class RunFolder:
-    """A run this process writes to. Made by `create` or `reopen`, which take the lock."""
+    """A run that this process writes to, from `create` or `reopen`, which take the lock."""
 
     def __init__(self, path: Path, lock: FileLock) -> None:
         self.path = path
@@ -53,10 +53,10 @@ class RunFolder:
         except FileExistsError:
             may_begin(path, overwrite)
         except OSError as error:
-            raise UserError(f"{path}: the run folder cannot be made: {error.strerror}.") from None
+            raise UserError(f"{path}: the run folder cannot be created: {error.strerror}.") from None
         run = cls(path, _locked(path))
         try:
-            may_begin(path, overwrite)  # again: between the first look and the lock another run may have ended
+            may_begin(path, overwrite)  # again: another run may have ended before the lock was taken
         except UserError:
             run.close()
             raise
@@ -68,7 +68,7 @@ class RunFolder:
     @classmethod
     def reopen(cls, path: Path) -> RunFolder:
         """An existing run, to be resumed."""
-        read_record(path)  # refuses a folder that is not a run
+        read_record(path)  # raises for a folder that is not a run
         run = cls(path, _locked(path))
         run.update_record(resumed=[*read_record(path).get("resumed", []), _now()])
         run.set_status("running")
@@ -76,13 +76,13 @@ class RunFolder:
 
     @classmethod
     def join(cls, path: Path) -> RunFolder:
-        """A run that several processes write to: each takes the lock for as long as it changes something."""
+        """A run that several processes write to: each takes the lock only while it changes something."""
         read_record(path)
         return cls(path, FileLock(path / "lock"))
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Inside, no other process changes the record; one that holds the lock anyway need not wait."""
+    def locked(self) -> Iterator[None]:
+        """Inside, this process holds the lock, so no other process changes the record; it may hold it already."""
         with self._lock:
             yield
 
@@ -104,7 +104,7 @@ class RunFolder:
         return folder
 
     def set_status(self, state: str, reason: str = "") -> None:
-        """Say how the run stands, in a file that is replaced in one step."""
+        """Write the state of the run, in a file that is replaced in one step."""
         process = psutil.Process()
         status = {
             "state": state,
@@ -117,7 +117,7 @@ class RunFolder:
         write_text(self.path / "status.json", json.dumps(status, indent=1) + "\n")
 
     def note_change(self, text: str) -> None:
-        """The lab does something other than what was asked: say it once and record it."""
+        """Print and record a decision of the lab, such as a setting it chose or changed."""
         console.warn(text)
         self.update_record(changes=[*read_record(self.path).get("changes", []), text])
 
@@ -157,24 +157,24 @@ class RunFolder:
 
 
 def fresh_path(root: Path, kind: str) -> Path:
-    """A name no other run has: the time, the kind and, if need be, a number."""
+    """An unused name: the time, the kind and, if needed, a number."""
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{kind}"
     candidates = (root / (stem if n == 1 else f"{stem}-{n}") for n in range(1, 10_000))
     return next(path for path in candidates if not path.exists())
 
 
 def may_begin(path: Path, overwrite: bool = False) -> None:
-    """One sentence if a run cannot begin in this folder."""
+    """Raise if a run cannot begin in this folder."""
     if not path.is_dir():
         raise UserError(f"{path} is a file: choose another folder for the run.")
     content = {entry.name for entry in path.iterdir()} - KEPT
     if content and not overwrite:
         raise UserError(
-            f"{path} already exists: choose another --run, go on with 'attnlab resume {path}', "
+            f"{path} already exists: choose another --run, resume it with 'attnlab resume {path}', "
             "or replace it with --overwrite."
         )
     if content and "run.json" not in content:
-        raise UserError(f"{path} is not a run folder: --overwrite will not delete it; choose another --run.")
+        raise UserError(f"{path} is not a run folder, so --overwrite does not delete it: choose another --run.")
 
 
 def _locked(path: Path) -> FileLock:
@@ -193,12 +193,12 @@ def is_run(path: Path) -> bool:
 
 
 def read_record(path: Path) -> dict[str, Any]:
-    """run.json, or one sentence if there is none."""
+    """The content of run.json; raises if there is none."""
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
-        what = "is not a run folder: it has no run.json" if path.is_dir() else "there is no such run folder"
-        raise UserError(f"{path}: {what} ('attnlab runs' lists the runs).") from None
+        what = "is not a run folder: it has no run.json" if path.is_dir() else "does not exist"
+        raise UserError(f"{path} {what} ('attnlab runs' lists the runs).") from None
     except (OSError, ValueError) as error:
         raise UserError(f"{path / 'run.json'} cannot be read: {error}.") from None
     return dict(record)
@@ -212,19 +212,19 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def read_status(path: Path) -> dict[str, Any]:
-    """status.json; a run that says 'running' though its process is gone was interrupted."""
+    """The content of status.json; a run marked 'running' whose process has ended was interrupted."""
     try:
         status = dict(json.loads((path / "status.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        return {"state": "interrupted", "reason": "it was killed before it could say anything"}
+        return {"state": "interrupted", "reason": "it was killed before it wrote its status"}
     if status.get("state") == "running" and not _alive(status):
-        status.update(state="interrupted", reason="its process is gone")
+        status.update(state="interrupted", reason="its process was lost")
     return status
 
 
 def _alive(status: Mapping[str, Any]) -> bool:
     if status.get("host") != platform.node():
-        return True  # on another machine: only that one can say
+        return True  # on another machine, where only that one can check
     try:
         process = psutil.Process(int(status["pid"]))
         return abs(process.create_time() - float(status["process_started"])) < 2
@@ -233,7 +233,7 @@ def _alive(status: Mapping[str, Any]) -> bool:
 
 
 def _program() -> list[str]:
-    """How this process was started: the lab's command, or a script of one's own."""
+    """How this process was started: the lab's command, or a script."""
     script = Path(sys.argv[0])
     return ["python", str(script)] if script.suffix == ".py" and script.stem != "__main__" else ["attnlab"]
 

@@ -1,4 +1,4 @@
-"""Finding runs, and setting one beside another."""
+"""Finding runs, and the differences between two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from attnlab.runs.metrics import last_metrics
 
 @dataclass(frozen=True)
 class Summary:
-    """One run in one line."""
+    """One line on a run."""
 
     path: Path
     kind: str
@@ -66,7 +66,7 @@ def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def differences(first: Path, second: Path) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two runs differ; a setting one of them lacks shows as None."""
+    """The settings in which two runs differ; a setting that one of them lacks is None."""
     one, two = flat(read_config(first)), flat(read_config(second))
     names = [*one, *(name for name in two if name not in one)]
     return {name: (one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)}

@@ -1,7 +1,7 @@
-"""Metrics as lines of JSON: appended as they come, readable while the run goes on.
+"""Metrics as lines of JSON: appended at once, readable while the run is active.
 
-A killed process can leave half a line at the end; reading passes over it, and a resumed run cuts
-the file back to what its checkpoint knew, so that no step stands in it twice.
+A killed process can leave half a line at the end; reading skips it, and a resumed run truncates the file to the
+position in its checkpoint, so no step is in it twice.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class MetricsWriter:
-    """Appends one line a measurement and flushes it."""
+    """Appends one line per measurement and flushes it."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
@@ -25,7 +25,7 @@ class MetricsWriter:
         self._file.flush()
 
     def position(self) -> int:
-        """Bytes written so far: what a checkpoint remembers."""
+        """Bytes written so far, which a checkpoint records."""
         return self._file.tell()
 
     def close(self) -> None:
@@ -33,12 +33,12 @@ class MetricsWriter:
 
 
 def _plain(value: Any) -> Any:
-    """JSON has no NaN and no infinity: null stands for them."""
+    """JSON has no NaN and no infinity: null replaces them."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def cut_back(path: Path, position: int) -> None:
-    """Forget what was written after `position`: the resumed run will write it again."""
+    """Remove what was written after `position`: the resumed run writes it again."""
     if path.exists() and path.stat().st_size > position:
         os.truncate(path, position)
 

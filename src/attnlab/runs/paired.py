@@ -1,4 +1,4 @@
-"""Two classifiers tested against each other, from what they said about the same test examples."""
+"""Two classifiers compared by a paired test of their predictions on the same test examples."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from attnlab.base.errors import UserError
-from attnlab.runs.predictions import Said, read_predictions
+from attnlab.runs.predictions import Prediction, read_predictions
 from attnlab.stats.significance import Discordant, bootstrap
 
-SURE = 0.05
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
-class Pair:
-    """The first against the second: on which examples their chosen runs part, and the difference over all seeds."""
+class PairedRuns:
+    """The first against the second: where their chosen runs disagree, and the difference over all seeds."""
 
     first: str
     second: str
@@ -38,17 +38,19 @@ class Pair:
             f"{self.first} against {self.second} on {self.examples:,} test examples: {self.difference:+.1%} in "
             f"accuracy ({low:+.1%} to {high:+.1%}, bootstrap over {over}). {which}, only the first is right "
             f"{self.discordant.first} times, only the second {self.discordant.second} times: p = {p:.2g} (McNemar); "
-            f"these two runs {'differ' if p <= SURE else 'cannot be told apart'}."
+            f"{'a significant difference' if p <= SIGNIFICANT else 'no significant difference'} between these two runs."
         )
 
 
-def pair_of(names: tuple[str, str], chosen: tuple[Said, Said], by_seed: Sequence[tuple[Said, Said]]) -> Pair:
-    """Two classifiers: the runs to test, and all runs seed by seed."""
-    if len({said.examples for both in [chosen, *by_seed] for said in both}) > 1:
-        raise UserError(f"{names[0]} and {names[1]} were tested on different examples: they cannot be compared.")
+def pair_runs(
+    names: tuple[str, str], chosen: tuple[Prediction, Prediction], by_seed: Sequence[tuple[Prediction, Prediction]]
+) -> PairedRuns:
+    """Two classifiers compared: the chosen runs, and all runs seed by seed."""
+    if len({run.examples for both in [chosen, *by_seed] for run in both}) > 1:
+        raise UserError(f"{names[0]} and {names[1]} were tested on different examples: use the same test split.")
     ones, others = (np.stack([both[side].right for both in by_seed]) for side in (0, 1))  # (S, N)
     seeds, examples = ones.shape
-    return Pair(
+    return PairedRuns(
         *names,
         Discordant.of(chosen[0].right, chosen[1].right),
         float(ones.mean() - others.mean()),
@@ -58,11 +60,11 @@ def pair_of(names: tuple[str, str], chosen: tuple[Said, Said], by_seed: Sequence
     )
 
 
-def runs_tested(first: Path, second: Path) -> str | None:
-    """Two runs by their folders, in a sentence; None if one of them made no predictions on test."""
+def paired_test(first: Path, second: Path) -> str | None:
+    """The paired test of two run folders as a sentence; None if one of them has no predictions on test."""
     one, two = read_predictions(first), read_predictions(second)
     if one is None or two is None:
         return None
     if one.examples != two.examples:
-        return "They were tested on different examples: no test between them."
-    return pair_of((str(first), str(second)), (one, two), [(one, two)]).sentence()
+        return "The runs were tested on different examples, so there is no paired test."
+    return pair_runs((str(first), str(second)), (one, two), [(one, two)]).sentence()

@@ -1,4 +1,4 @@
-"""What a classifier said about each example of a split, as its run folder keeps it."""
+"""A classifier's predictions for the examples of a split, from its run folder."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from attnlab.base.errors import UserError
 
 
 @dataclass(frozen=True)
-class Said:
-    """Which examples were right, (N,), and a fingerprint of texts and labels: of which examples that is said."""
+class Prediction:
+    """Which predictions were right, (N,), and a fingerprint of the texts and labels they are for."""
 
     right: NDArray[np.bool_]
     examples: str
 
 
-def read_predictions(run: Path, split: str = "test") -> Said | None:
-    """predictions-SPLIT.jsonl of a run; None if there is none."""
+def read_predictions(run: Path, split: str = "test") -> Prediction | None:
+    """The content of a run's predictions-SPLIT.jsonl; None if there is none."""
     path = run / f"predictions-{split}.jsonl"
     if not path.is_file():
         return None
@@ -30,9 +30,11 @@ def read_predictions(run: Path, split: str = "test") -> Said | None:
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             try:
-                found = json.loads(line)
-                right.append(found["label"] == found["said"])
-                examples.update(json.dumps([found["text"], found.get("pair"), found["label"]]).encode())
+                row = json.loads(line)
+                right.append(row["label"] == row["said"])
+                examples.update(json.dumps([row["text"], row.get("pair"), row["label"]]).encode())
             except (ValueError, KeyError, TypeError):
-                raise UserError(f"{path}, line {number}: this is no prediction: run it again.") from None
-    return Said(np.array(right, bool), examples.hexdigest())
+                raise UserError(
+                    f"{path}, line {number}: expected a prediction with text, label and said: run it again."
+                ) from None
+    return Prediction(np.array(right, bool), examples.hexdigest())

@@ -1,4 +1,4 @@
-"""A run seen by a process that does not write to it: of several processes only the first one does."""
+"""A run of several processes: the first one writes to its folder, the others only read it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from attnlab.distributed.team import current
 from attnlab.runs.folder import RunFolder
 
 
-class Onlooker(RunFolder):
-    """Knows where things are and leaves them alone."""
+class ReadOnlyRun(RunFolder):
+    """A run folder that this process does not change."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, FileLock(path / "lock"))
@@ -29,13 +29,13 @@ class Onlooker(RunFolder):
     def write_config(self, config: Mapping[str, Any]) -> None: ...
 
 
-def opened(open_run: Callable[[], RunFolder]) -> RunFolder:
-    """The run that the first process opens; the others look on."""
+def open_shared(open_run: Callable[[], RunFolder]) -> RunFolder:
+    """The run that the first process opens; the others get it read-only."""
     runs: list[RunFolder] = []
 
     def path() -> Path:
         runs.append(open_run())
         return runs[0].path
 
-    found = current().from_first(path)
-    return runs[0] if runs else Onlooker(found)
+    shared_path = current().from_first(path)
+    return runs[0] if runs else ReadOnlyRun(shared_path)

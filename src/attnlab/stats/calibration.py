@@ -1,7 +1,7 @@
-"""How far a confidence can be trusted: reliability, separation, and what abstaining buys.
+"""How far a confidence can be trusted: reliability, separation, and the effect of abstaining.
 
-Everything here takes confidences in [0, 1] and, for each, whether it belongs to the good ones (the answer is right,
-or the person is known).
+All functions take confidences in [0, 1] and, for each, whether it belongs to a good case (the answer is right, or the
+person is known).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DRAWS = 1000
 
 @dataclass(frozen=True)
 class Bin:
-    """The answers whose confidence lies in [low, high): how sure they are, and how many are right."""
+    """The answers with a confidence in [low, high): their mean confidence, and how many are right."""
 
     low: float
     high: float
@@ -54,7 +54,7 @@ def calibration_error(groups: Sequence[Bin]) -> float:
 
 
 def area(confidence: Sequence[float], good: Sequence[bool]) -> float:
-    """The area under the ROC curve, P(c_good > c_bad) + P(c_good = c_bad)/2; nan without both kinds."""
+    """The area under the ROC curve, P(c_good > c_bad) + P(c_good = c_bad)/2; nan without good or bad cases."""
     return _area(np.asarray(confidence, dtype=float), np.asarray(good, dtype=bool))
 
 
@@ -86,25 +86,25 @@ class Area:
 
     def __str__(self) -> str:
         if math.isnan(self.value):
-            return "cannot be told: all are of one kind"
+            return "undefined: all cases are of one kind"
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
 def coverage(confidence: Sequence[float], right: Sequence[bool]) -> tuple[list[float], list[float]]:
-    """Share answered and accuracy among those, when only the surest k are answered, for k = 1 … n.
+    """Share answered and accuracy among those, when only the k most confident are answered, for k = 1 … n.
 
-    Answers of the same confidence come and go together, as no threshold can part them.
+    Answers with the same confidence are kept or dropped together, because no threshold separates them.
     """
     c, r = np.asarray(confidence, dtype=float), np.asarray(right, dtype=bool)
     order = np.argsort(-c, kind="stable")
-    last = np.append(c[order][1:] != c[order][:-1], True)  # of those with its confidence
+    last = np.append(c[order][1:] != c[order][:-1], True)  # the last of those with its confidence
     answered = np.arange(1, len(c) + 1)[last]
     return (answered / len(c)).tolist(), (np.cumsum(r[order])[last] / answered).tolist()
 
 
 @dataclass(frozen=True)
 class Abstention:
-    """What saying "I don't know" below a threshold does to a set of answers."""
+    """The effect on a set of answers of answering "I don't know" below a threshold."""
 
     threshold: float
     questions: int
@@ -123,16 +123,16 @@ class Abstention:
 
     @property
     def accuracy(self) -> Proportion:
-        """Among the answers that are given."""
+        """Accuracy among the given answers."""
         return Proportion(self.right, self.answered)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"accuracy": self.accuracy.share, "interval": list(self.accuracy.interval)}
 
 
-def threshold_for(wished: float, confidence: Sequence[float], right: Sequence[bool]) -> float | None:
-    """The lowest threshold above which the wished share is right; None when no threshold reaches it."""
+def threshold_for(accuracy: float, confidence: Sequence[float], right: Sequence[bool]) -> float | None:
+    """The lowest threshold with at least this accuracy above it; None if no threshold reaches it."""
     c = np.sort(np.asarray(confidence, dtype=float))[::-1]
-    answered, accuracy = coverage(confidence, right)
-    enough = [share for share, value in zip(answered, accuracy, strict=True) if value >= wished]
+    answered, reached = coverage(confidence, right)
+    enough = [share for share, value in zip(answered, reached, strict=True) if value >= accuracy]
     return float(c[round(enough[-1] * len(c)) - 1]) if enough else None

@@ -11,7 +11,7 @@ NORMAL_95 = 1.959963984540054
 
 @dataclass(frozen=True)
 class Proportion:
-    """`right` out of `count`, with a 95% interval after Wilson (1927), which holds near 0 and 1 as well."""
+    """`right` out of `count`, with a 95% interval after Wilson (1927), which is also valid near 0 and 1."""
 
     right: int
     count: int
@@ -38,7 +38,7 @@ class Proportion:
 class Mean:
     """The mean of a few runs, with a 95% interval after Student (1908): mean ± t·s/√n, n - 1 degrees of freedom.
 
-    It speaks about the mean over seeds: other seeds, the same data and settings. One run has no interval.
+    It is about the mean over seeds, with the same data and settings. One run has no interval.
     """
 
     values: tuple[float, ...]
@@ -62,7 +62,7 @@ class Mean:
     def half_width(self) -> float | None:
         if self.deviation is None:
             return None
-        from scipy.special import stdtrit  # scipy.stats would take a second to load
+        from scipy.special import stdtrit  # scipy.stats takes a second to import
 
         return float(stdtrit(self.count - 1, 0.975)) * self.deviation / math.sqrt(self.count)
 
@@ -73,14 +73,14 @@ class Mean:
 
     @property
     def differs_from_zero(self) -> bool:
-        """The interval leaves out zero; a single run can never say so."""
+        """Whether the interval excludes zero; never for a single run."""
         return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
 
 
 def paired_difference(values: Mapping[int, float], reference: Mapping[int, float]) -> Mean:
     """The mean of value - reference over the seeds that both have.
 
-    Runs with the same seed saw the same data in the same order: what that did to both cancels.
+    Runs with the same seed saw the same data in the same order, so its effect on both cancels.
     """
     shared = sorted(set(values) & set(reference))
     return Mean(tuple(values[seed] - reference[seed] for seed in shared))

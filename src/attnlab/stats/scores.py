@@ -1,4 +1,4 @@
-"""How well classes were told apart: accuracy, F1 by class and on average, the confusion matrix, collapse."""
+"""Scores of a classifier: accuracy, F1 per class and on average, the confusion matrix, collapse."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 NEARLY_ALL = 0.98
-"""Share of inputs given one class from which on a classifier counts as collapsed ..."""
+"""A classifier that gives at least this share of the inputs one class counts as collapsed ..."""
 NOTHING_GAINED = 0.01
-"""... if its accuracy is no more than this above always saying the most common class."""
+"""... if its accuracy is at most this much above that of the most common class."""
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """One class against the rest; a share of nothing is 0."""
+    """One class against the rest; 0/0 counts as 0."""
 
     precision: float
     recall: float
@@ -27,18 +27,18 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a classifier said about a set: logits (N, K) and the right classes (N,)."""
+    """The predictions of a classifier on a set: logits (N, K) and the right classes (N,)."""
 
     logits: Tensor
     labels: Tensor
 
     @cached_property
-    def said(self) -> Tensor:
+    def predicted(self) -> Tensor:
         return self.logits.argmax(-1)
 
     @property
     def accuracy(self) -> float:
-        return float((self.said == self.labels).double().mean())
+        return float((self.predicted == self.labels).double().mean())
 
     @property
     def loss(self) -> float:
@@ -46,9 +46,9 @@ class Scores:
 
     @cached_property
     def confusion(self) -> Tensor:
-        """(K, K): rows are the right class, columns what was said."""
+        """(K, K): rows are the right class, columns the predicted one."""
         classes = self.logits.shape[1]
-        return torch.bincount(self.labels * classes + self.said, minlength=classes**2).view(classes, classes)
+        return torch.bincount(self.labels * classes + self.predicted, minlength=classes**2).view(classes, classes)
 
     def by_class(self) -> list[ClassScore]:
         return by_class(self.confusion)
@@ -59,18 +59,18 @@ class Scores:
 
     @property
     def favourite(self) -> tuple[int, float]:
-        """The class that is said most often, and for what share of the inputs."""
+        """The class that is predicted most often, and its share of the inputs."""
         counts = self.confusion.sum(0)
         return int(counts.argmax()), float(counts.max() / counts.sum())
 
     @property
     def majority(self) -> float:
-        """The accuracy of always saying the most common class."""
+        """The accuracy of always predicting the most common class."""
         return float(self.confusion.sum(1).max() / self.confusion.sum())
 
     @property
     def collapsed(self) -> bool:
-        """Nearly everything is called the same, and nothing is gained over the most common class."""
+        """Whether nearly all inputs get one class and nothing is gained over the most common class."""
         return self.favourite[1] >= NEARLY_ALL and self.accuracy <= self.majority + NOTHING_GAINED
 
     def summary(self) -> dict[str, float]:
@@ -79,19 +79,20 @@ class Scores:
 
 def by_class(confusion: Tensor) -> list[ClassScore]:
     """Every class against the rest, from counts (K, K)."""
-    rights, saids, theres = confusion.diagonal().tolist(), confusion.sum(0).tolist(), confusion.sum(1).tolist()
+    right_counts = confusion.diagonal().tolist()
+    predicted_counts, true_counts = confusion.sum(0).tolist(), confusion.sum(1).tolist()
     return [
         ClassScore(
-            right / said if said else 0.0,
-            right / there if there else 0.0,
-            2 * right / (said + there) if right else 0.0,
-            int(there),
+            right / predicted if predicted else 0.0,
+            right / true if true else 0.0,
+            2 * right / (predicted + true) if right else 0.0,
+            int(true),
         )
-        for right, said, there in zip(rights, saids, theres, strict=True)
+        for right, predicted, true in zip(right_counts, predicted_counts, true_counts, strict=True)
     ]
 
 
 def macro_f1(confusion: Tensor) -> float:
     """The mean of F1 over the classes that are in the set."""
-    there = [score.f1 for score in by_class(confusion) if score.count]
-    return sum(there) / len(there)
+    scores = [score.f1 for score in by_class(confusion) if score.count]
+    return sum(scores) / len(scores)

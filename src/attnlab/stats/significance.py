@@ -1,8 +1,8 @@
 """Whether two classifiers differ on a test set, and by how much.
 
-McNemar's test (1947) looks at the examples that only one of two classifiers gets right: were both equally good, each
-would be as likely to be that one. A bootstrap (Efron 1979) over examples and seeds gives an interval of the difference
-of accuracies. Holm's correction (1979) keeps the chance of any false alarm among many pairs below what is asked.
+McNemar's test (1947) looks at the examples that only one of two classifiers gets right: if both are equally good, each
+is equally likely to be that one. A bootstrap (Efron 1979) over examples and seeds gives an interval of the difference
+of accuracies. Holm's correction (1979) bounds the chance of any false alarm among many pairs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Discordant:
 
     @property
     def p(self) -> float:
-        """McNemar, exact and two-sided: twice the chance of so few or fewer heads in first + second fair throws."""
+        """McNemar, exact and two-sided: twice the chance of this few or fewer heads in first + second fair throws."""
         from scipy.special import bdtr
 
         count = self.first + self.second
@@ -39,9 +39,9 @@ class Discordant:
 
 
 def bootstrap(first: Right, second: Right, draws: int = DRAWS, seed: int = 0) -> tuple[float, float]:
-    """A 95% interval of accuracy(first) - accuracy(second), both (S, N): seeds and examples are drawn anew together.
+    """A 95% interval of accuracy(first) - accuracy(second), both (S, N): seeds and examples are resampled together.
 
-    Pairs stay pairs: a seed or an example that is drawn is drawn for both.
+    A seed or an example that is drawn is drawn for both.
     """
     difference = first.astype(np.float32) - second.astype(np.float32)  # (S, N)
     seeds, examples = difference.shape

@@ -1,7 +1,7 @@
-"""Learning from texts that were moved to where they are hardest (Goodfellow et al. 2015; for words Miyato et al. 2017).
+"""Adversarial training on moved word vectors (Goodfellow et al. 2015; for text Miyato et al. 2017).
 
-With word vectors x (T, C) of a text and its loss L, the move is r = ε·‖x‖·g/‖g‖, g = ∂L/∂x, a text at a time; what is
-learned is (L(x) + L(x + r))/2. It keeps a model that has few labels from relying on single words.
+With word vectors x (T, C) of a text and its loss L, the move is r = ε·‖x‖·g/‖g‖, g = ∂L/∂x, for each text; the
+loss is (L(x) + L(x + r))/2. With few labels it keeps a model from relying on single words.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from attnlab.training.objectives import Objective
 
 
 class Adversarial:
-    """An objective on the texts as they are and on the texts moved; `words` is the model's table of word vectors."""
+    """An objective on the texts and on the moved texts; `words` is the model's table of word vectors."""
 
     def __init__(self, main: Objective, words: nn.Module, size: float) -> None:
         self.main, self.words, self.size = main, words, size
@@ -29,23 +29,23 @@ class Adversarial:
         seen: list[Tensor] = []
         with _replaced(self.words, seen, None):
             loss = self.main(model, batch)
-        vectors, moved = seen  # (B, T, C) each, the second zero: a place to ask for the gradient
+        vectors, moved = seen  # (B, T, C) each; the second is zero and only there for its gradient
         (gradient,) = torch.autograd.grad(loss, moved, retain_graph=True)
         with _replaced(self.words, [], self.move(vectors.detach(), gradient, batch.inputs.get("attention_mask"))):
             return (loss + self.main(model, batch)) / 2
 
     def move(self, vectors: Tensor, gradient: Tensor, mask: Tensor | None) -> Tensor:
-        """r, (B, T, C): of length ε·‖x‖ for each text, padding not counted; none where the loss has no slope."""
+        """r, (B, T, C): of norm ε·‖x‖ for each text, without padding; zero where the gradient is zero."""
         if mask is not None:
             real = mask[:, :, None].to(vectors.dtype)
             vectors, gradient = vectors * real, gradient * real
-        length, slope = (each.flatten(1).norm(dim=1)[:, None, None] for each in (vectors, gradient))
+        length, slope = (tensor.flatten(1).norm(dim=1)[:, None, None] for tensor in (vectors, gradient))
         return self.size * length * gradient / slope.clamp_min(torch.finfo(slope.dtype).tiny)
 
 
 @contextmanager
 def _replaced(words: nn.Module, seen: list[Tensor], move: Tensor | None) -> Iterator[None]:
-    """Inside, word vectors are moved; without a move by zeros whose gradient can be asked for, kept in `seen`."""
+    """Inside, `move` is added to the word vectors; without it, zeros with a gradient, appended to `seen`."""
 
     def hook(module: nn.Module, inputs: tuple[Tensor, ...], vectors: Tensor) -> Tensor:
         added = torch.zeros_like(vectors, requires_grad=True) if move is None else move

@@ -1,10 +1,9 @@
-"""The largest batch that fits, found as a person would: double until it fails, then bisect.
+"""The largest batch that fits, found by doubling until it fails, then bisecting.
 
-Each trial passes the longest examples forward and backward. On a GPU a trial fails by running out of memory,
-on a CPU by going over a budget (half of the free memory unless told otherwise): a machine that is out of
-memory does not say so, it kills. A size whose need lies beyond the budget, going by the trials before it, is
-not tried at all. Trials use a copy of the model and leave the random generators alone: the run that follows
-is the run it would have been.
+Each trial passes the longest examples forward and backward. On a GPU a trial fails by running out of memory, on a CPU
+by going over a budget (half of the free memory by default), because a machine without free memory kills the process.
+A size that earlier trials predict to be over the budget is not tried. Trials use a copy of the model and leave the
+random generators unchanged, so the run that follows is the same as without them.
 """
 
 from __future__ import annotations
@@ -22,16 +21,15 @@ from attnlab.base.machine import facts
 from attnlab.base.machine.peak import is_out_of_memory
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batches
-from attnlab.training.memory import measured
+from attnlab.training.estimate import OPTIMIZER_COPIES, measure_peak
 from attnlab.training.objectives import Objective
 
 LIMIT = 4096
-OPTIMIZER_COPIES = 2  # Adam keeps two tensors a parameter; the others keep less
 
 
 @dataclass(frozen=True)
-class Found:
-    """The size, what it needs, and the sizes that were tried, in order."""
+class BatchSize:
+    """The chosen size, the memory it needs, and the sizes that were tried, in order."""
 
     size: int
     bytes: int
@@ -39,13 +37,14 @@ class Found:
     processes: int = 1
 
     def sentence(self) -> str:
-        each = f"{self.size // self.processes} in each of {self.processes} processes; " if self.processes > 1 else ""
-        need = f"{each}needs {self.bytes / facts.GIB:.2f} GiB{' there' if each else ''}; {len(self.tried)} sizes tried"
-        return f"batch size auto: {self.size} ({need})."
+        need = f"needs {self.bytes / facts.GIB:.2f} GiB"
+        if self.processes > 1:
+            need = f"{self.size // self.processes} in each of {self.processes} processes, which {need} each"
+        return f"batch size auto: {self.size} ({need}; {len(self.tried)} sizes tried)."
 
 
 def largest(fits: Callable[[int], bool], limit: int) -> int:
-    """The largest n up to `limit` with fits(n), given that what fits still fits when smaller; 0 for none."""
+    """The largest n up to `limit` with fits(n), if everything smaller than a size that fits also fits; 0 for none."""
     good, bad = 0, limit + 1
     size = 1
     while size < bad:
@@ -67,11 +66,11 @@ def find_batch_size(
     budget: float | None = None,
     processes: int = 1,
     here: int | None = None,
-) -> Found:
-    """Try sizes on a copy of `model` until the largest that fits is known; `budget` in bytes.
+) -> BatchSize:
+    """The largest size that fits, tried on a copy of `model`; `budget` in bytes.
 
-    What fits into one process is tried, the others waiting: each has a GPU of its own, or its part of the memory, which
-    those on this machine share: `here`, or all.
+    One process tries while the others wait. Each has its own GPU, or an equal part of the memory that the `here`
+    processes on this machine share.
     """
     allowed = budget if budget is not None else _default_budget(device)
     if not device.startswith("cuda"):
@@ -82,10 +81,10 @@ def find_batch_size(
         size = largest(trial.fits, limit)
     if size == 0:
         raise UserError(
-            f"not even one example fits into {allowed / facts.GIB:.2f} GiB: take a smaller model or a "
-            "shorter context, or give more with --batch-memory."
+            f"not even one example fits into {allowed / facts.GIB:.2f} GiB: use a smaller model or a "
+            "shorter context, or raise --batch-memory."
         )
-    return Found(size * processes, trial.needs[size], tuple(trial.tried), processes)
+    return BatchSize(size * processes, trial.needs[size], tuple(trial.tried), processes)
 
 
 def _default_budget(device: str) -> float:
@@ -99,7 +98,7 @@ class _Trial:
         self.objective, self.batches, self.device, self.budget = objective, batches, device, budget
         self.model = copy.deepcopy(model).to(device).train()
         weights = sum(p.numel() * p.element_size() for p in model.parameters() if p.requires_grad)
-        self.standing = OPTIMIZER_COPIES * weights  # will be in use beside every batch
+        self.fixed = OPTIMIZER_COPIES * weights  # in use with every batch
         self.needs: dict[int, int] = {}
         self.tried: list[tuple[int, bool]] = []
 
@@ -110,11 +109,11 @@ class _Trial:
         return fits
 
     def _predicted(self, size: int) -> float:
-        """What the trials so far let expect, on a CPU: growing in proportion from the two largest of them."""
-        known = sorted(self.needs)[-2:]
-        if self.device.startswith("cuda") or len(known) < 2 or size <= known[-1]:
+        """The memory a size needs on a CPU, extrapolated linearly from the two largest trials; 0 if unknown."""
+        sizes = sorted(self.needs)[-2:]
+        if self.device.startswith("cuda") or len(sizes) < 2 or size <= sizes[-1]:
             return 0.0
-        (small, large), needs = known, self.needs
+        (small, large), needs = sizes, self.needs
         slope = max(0.0, (needs[large] - needs[small]) / (large - small))
         return needs[large] + slope * (size - large)
 
@@ -131,8 +130,8 @@ class _Trial:
 
     def _need(self, size: int) -> int:
         batch = self.batches.longest(size).to(torch.device(self.device))
-        with measured(self.device) as peak:
+        with measure_peak(self.device) as peak:
             loss = self.objective(self.model, batch)
             loss.backward()
             del loss
-        return peak.bytes + self.standing
+        return peak.bytes + self.fixed

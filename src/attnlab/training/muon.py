@@ -1,4 +1,4 @@
-"""Muon: momentum whose matrices are orthogonalised before the step; AdamW for everything that is no matrix.
+"""Muon: momentum whose matrices are orthogonalised before the step; AdamW for all other parameters.
 
     M ← μM + (1 - μ)G        U = (1 - μ)G + μM  (Nesterov)        W ← W - η √max(1, rows/cols) · orth(U)
 
@@ -6,8 +6,8 @@ orth(U) replaces the singular values of U by values near 1, with five Newton-Sch
 X ← aX + (bA + cA²)X, A = XXᵀ (Jordan et al., 2024; kellerjordan.github.io/posts/muon).
 
 `torch.optim.Muon` iterates in bf16, which is slow on most CPUs and kills the process on some. This one
-iterates in fp32 on a CPU and takes all matrices of one shape together. A parameter group is Muon's if it says
-so (`"muon": True`); the others are left to AdamW, the parent class, so that one optimizer holds it all.
+iterates in fp32 on a CPU and processes all matrices of one shape together. Parameter groups with `"muon": True`
+use Muon; the others use AdamW, the parent class, so one optimizer has them all.
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ class Muon(torch.optim.AdamW):
         assert gradient is not None
         if "momentum" not in state:
             state["momentum"] = torch.zeros_like(parameter)
-            state["step"] = torch.tensor(0.0)  # AdamW looks for it in every state it loads
+            state["step"] = torch.tensor(0.0)  # AdamW expects it in every state it loads
         state["momentum"].lerp_(gradient, 1 - momentum)
         return gradient.lerp(state["momentum"], momentum)

@@ -1,7 +1,7 @@
 """An objective turns a model and a batch into a loss, averaged over the batch's targets.
 
-`weight` says how many targets a batch has, so that gradients added up over several batches weigh every
-target alike. Joint training is a weighted sum of two objectives, nothing special.
+`weight` is the number of targets of a batch, so gradients summed over several batches weigh every target equally.
+Joint training is a weighted sum of two objectives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from attnlab.data.batching import IGNORE, Batch
 
 class Objective(Protocol):
     def weight(self, batch: Batch) -> float:
-        """How many targets the batch has."""
+        """The number of targets in the batch."""
         ...
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
@@ -29,16 +29,16 @@ class Objective(Protocol):
 
 
 def parts_of(objective: Objective) -> list[tuple[float, Objective]]:
-    """The objectives whose weighted sum this one is, each with targets of its own to be averaged over."""
+    """The objectives whose weighted sum this one is, each averaged over its own targets."""
     return objective.parts() if isinstance(objective, Joint) else [(1.0, objective)]
 
 
 class NextToken:
-    """Cross entropy of the next token; targets (B, T) that are IGNORE do not count.
+    """Cross entropy of the next token; targets (B, T) equal to IGNORE do not count.
 
     Causal language modelling, span corruption and question answering are all this objective: they
-    differ in what the data asks for, not in how the loss is computed. Logits are computed where there is a
-    target: with a large vocabulary and short answers that is a small part of the work.
+    differ in the targets of the data, not in the loss. Logits are computed only where there is a target: with a large
+    vocabulary and short answers that is a small part of the work.
     """
 
     def weight(self, batch: Batch) -> float:
@@ -46,16 +46,16 @@ class NextToken:
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         tokens, targets = batch.inputs["tokens"], batch.inputs["targets"]
-        wanted = batch.inputs.get("wanted")  # (B, T), where data with few targets says so
+        wanted = batch.inputs.get("wanted")  # (B, T), from data with few targets
         if wanted is None:
             return F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten(), ignore_index=IGNORE)
         return F.cross_entropy(model(tokens, wanted=wanted), targets[wanted])  # (N, V), (N,)
 
 
 class Classification:
-    """Cross entropy of one label an example; the model takes the batch's other tensors by name.
+    """Cross entropy of one label per example; the model takes the batch's other tensors by name.
 
-    It gives back logits (B, classes), or something that has them as `logits`. With class weights w the loss is
+    It returns logits (B, classes), or an object with them as `logits`. With class weights w the loss is
     Σ w_y·loss / Σ w_y.
     """
 
@@ -69,16 +69,16 @@ class Classification:
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         inputs = {name: tensor for name, tensor in batch.inputs.items() if name != "labels"}
-        found = model(**inputs)
-        logits = getattr(found, "logits", found)
+        output = model(**inputs)
+        logits = getattr(output, "logits", output)
         weights = None if self.class_weights is None else self.class_weights.to(logits)
         return F.cross_entropy(logits, batch.inputs["labels"], weights)
 
 
 class MaskedWords:
-    """The loss of a model that scores masked places only: it is given the targets (B, T), IGNORE where none is.
+    """The loss of a model that scores masked positions only: it gets the targets (B, T), IGNORE where there is none.
 
-    `keyword` is the name of the targets in the model's call; a model with a second head has another one.
+    `keyword` is the name of the targets in the model's call, which differs for a model with a second head.
     """
 
     def __init__(self, keyword: str = "labels") -> None:
@@ -93,10 +93,10 @@ class MaskedWords:
 
 
 class Joint:
-    """L = L_main + w·L_side, each on its own part of the batch; w may change as the run goes on.
+    """L = L_main + w·L_side, each on its own part of the batch; w may change during the run.
 
-    The side's tensors are those whose names begin with `prefix`. `progress` goes from 0 at the first step to 1 at the
-    last: see JointProgress.
+    The side's tensors are those whose names begin with `prefix`. `progress` rises from 0 at the first step to 1
+    at the last: see JointProgress.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Joint:
         if schedule not in WEIGHTS:
             raise UserError(unknown("schedule of the weight", schedule, WEIGHTS))
         if weight < 0:
-            raise UserError(f"the weight of the second loss is {weight}: it cannot be negative.")
+            raise UserError(f"the weight of the second loss is {weight}: give 0 or more.")
         self.main, self.side, self.peak, self.schedule, self.prefix = main, side, weight, schedule, prefix
         self.progress = 0.0
 
@@ -114,13 +114,13 @@ class Joint:
         return self.peak * WEIGHTS[self.schedule](self.progress)
 
     def parts(self) -> list[tuple[float, Objective]]:
-        main = (1.0, Part(self.main, self.prefix, inside=False))
+        main = (1.0, PartObjective(self.main, self.prefix, inside=False))
         if self.side_weight == 0.0:
-            return [main]  # and no work for what does not count
-        return [main, (self.side_weight, Part(self.side, self.prefix, inside=True))]
+            return [main]  # no work for an objective of weight 0
+        return [main, (self.side_weight, PartObjective(self.side, self.prefix, inside=True))]
 
     def weight(self, batch: Batch) -> float:
-        return Part(self.main, self.prefix, inside=False).weight(batch)
+        return PartObjective(self.main, self.prefix, inside=False).weight(batch)
 
     def __call__(self, model: nn.Module, batch: Batch) -> Tensor:
         (_, main), *others = self.parts()
@@ -130,7 +130,7 @@ class Joint:
         return loss
 
 
-class Part:
+class PartObjective:
     """An objective on some of a batch's tensors: those whose names begin with `prefix`, or the others."""
 
     def __init__(self, objective: Objective, prefix: str, inside: bool) -> None:

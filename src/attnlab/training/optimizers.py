@@ -1,7 +1,7 @@
 """Optimizers by name, and which parameters get weight decay.
 
-Weight decay pulls on the matrices that transform; biases, norms and embeddings are left alone. With Muon, the
-matrices inside the model are Muon's; embeddings, the output layer, biases and norms are AdamW's.
+Weight decay applies to matrices; biases, norms and embeddings have none. With Muon, the matrices inside the model
+use Muon; embeddings, the output layer, biases and norms use AdamW.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def make_optimizer(model: nn.Module, settings: OptimizerSection) -> torch.optim.
     """The optimizer named in `settings` for the parameters of `model` that learn."""
     optimizer = MAKERS[settings.name](parameter_groups(model, settings), settings)
     for group in optimizer.param_groups:
-        group["peak_lr"] = group["lr"]  # what the schedule's factor multiplies
+        group["peak_lr"] = group["lr"]  # multiplied by the schedule's factor
     return optimizer
 
 
@@ -92,7 +92,7 @@ def _by_depth(group: dict[str, Any], model: nn.Module, settings: OptimizerSectio
 
 
 def _depths(model: nn.Module) -> dict[str, int]:
-    """0 for what lies below the layers (embeddings), 1, 2, ... for the layers, one more for what lies above."""
+    """Depth of each parameter: 0 below the layers (embeddings), 1, 2, ... for the layers, one more above them."""
     stacks = {name: module for name, module in model.named_modules() if isinstance(module, nn.ModuleList)}
     stack = max(stacks, key=lambda name: len(stacks[name]), default=None)
     count = len(stacks[stack]) if stack is not None else 0
@@ -123,6 +123,6 @@ def _embeddings(model: nn.Module) -> _ByIdentity:
 
 
 def _output_layer(model: nn.Module) -> torch.Tensor | None:
-    """The last linear layer: its rows are classes or tokens, not directions to keep orthogonal."""
+    """The last linear layer: its rows are classes or tokens, which need not be orthogonal."""
     linear = [module for module in model.modules() if isinstance(module, nn.Linear)]
     return linear[-1].weight if linear else None

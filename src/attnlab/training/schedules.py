@@ -1,6 +1,6 @@
 """Learning rates over time, as a factor between 0 and 1 of the peak.
 
-A schedule is a function of how far the run is: it has no state, so a resumed run needs none.
+A schedule is a function of the progress of a run and has no state to save.
 Progress is counted in steps; a warm-up may be given in tokens instead.
 
     constant   1
@@ -10,8 +10,8 @@ Progress is counted in steps; a warm-up may be given in tokens instead.
     wave       (1 + cos πw) / 2, but never below `final`
 
 p runs from 0 at the end of the warm-up to 1 at the last step; `linear`, `cosine` and `wsd` end at `final`.
-w is 1 after `wave_steps` and goes on: the rate rises again and falls again, as minGPT's does in a run that is
-longer than its `final_tokens`.
+w is 1 after `wave_steps` and continues to grow: the rate rises and falls again, as in minGPT after its
+`final_tokens`.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Schedule:
     steps: int
 
     def __call__(self, step: int, tokens: int) -> float:
-        """The factor for the step about to be made: `step` steps and `tokens` tokens lie behind it."""
+        """The factor for the next step, after `step` steps and `tokens` tokens."""
         settings = self.settings
         if settings.warmup_tokens is not None:
-            # Where the warm-up ends in steps is not known in advance: decay runs over the whole length.
+            # The step at which the warm-up ends is not known in advance: decay runs over the whole length.
             rise = min(1.0, (tokens + 1) / max(1, settings.warmup_tokens))
             return rise * self._shape(step, self.steps)
         warmup = self.warmup_steps
@@ -56,7 +56,7 @@ class Schedule:
         return self.settings.warmup_steps or 0
 
     def _shape(self, done: int, length: int) -> float:
-        """The factor when `done` of the `length` steps after the warm-up lie behind."""
+        """The factor after `done` of the `length` steps that follow the warm-up."""
         settings = self.settings
         if settings.name == "constant":
             return 1.0

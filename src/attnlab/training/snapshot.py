@@ -1,7 +1,7 @@
 """The whole state of a training run as tensors and plain values, and back.
 
-What makes a resumed run identical to the bit: weights, optimizer, every random generator, and the
-place in the data.
+Together they make a resumed run identical to the bit: weights, optimizer, every random generator, and the position in
+the data.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Tensors = dict[str, Tensor]
 
 @dataclass
 class TrainState:
-    """Where a run stands. Everything in it is plain, so that it fits in a JSON file."""
+    """The progress of a run, in plain values that fit in a JSON file."""
 
     step: int = 0  # optimizer steps made
     epoch: int = 0  # the epoch the next batch is from
-    batch: int = 0  # its place in that epoch
+    batch: int = 0  # its position in that epoch
     examples: int = 0
     tokens: int = 0  # real tokens seen, without padding
     positions: int = 0  # tokens and padding
@@ -54,19 +54,19 @@ def optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> Ten
 
 
 def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: Tensors) -> None:
-    """Put the optimizer's tensors back, on each parameter's device."""
+    """Load the optimizer's tensors, on each parameter's device."""
     parameters = dict(model.named_parameters())
     order = {id(p): n for n, p in enumerate(p for group in optimizer.param_groups for p in group["params"])}
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
-        mine = parameters[parameter]
-        states.setdefault(order[id(mine)], {})[key] = shard_like(tensor.clone(), mine)
+        target = parameters[parameter]
+        states.setdefault(order[id(target)], {})[key] = shard_like(tensor.clone(), target)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
 def random_of_all(processes: Processes) -> tuple[Tensors, dict[str, Any]]:
-    """The generators of all processes as one: those of the first, and the others' under `process N/`."""
+    """The generator states of all processes: those of the first, and the others' under `process N/`."""
     tensors, plain = random_tensors()
     packed = {name: tensor.numpy() for name, tensor in tensors.items()}
     for n, (more, words) in enumerate(processes.gather((packed, plain))[1:], start=1):
@@ -76,8 +76,10 @@ def random_of_all(processes: Processes) -> tuple[Tensors, dict[str, Any]]:
 
 
 def load_random_of(rank: int, tensors: Tensors, plain: dict[str, Any]) -> None:
-    """Those of one process out of what `random_of_all` made."""
-    own = f"process {rank}/" if rank else ""
-    names = [name for name in tensors if name.startswith(own) and "/" not in name.removeprefix(own)]
+    """Load the states of one process from those of `random_of_all`."""
+    prefix = f"process {rank}/" if rank else ""
+    names = [name for name in tensors if name.startswith(prefix) and "/" not in name.removeprefix(prefix)]
     words = ("numpy", "python")
-    load_random({name.removeprefix(own): tensors[name] for name in names}, {name: plain[own + name] for name in words})
+    load_random(
+        {name.removeprefix(prefix): tensors[name] for name in names}, {name: plain[prefix + name] for name in words}
+    )

@@ -1,6 +1,6 @@
-"""A model and its objective as one module: a step is one call of it, however often the objective asks the model.
+"""A model and its objective as one module: a step is one call of it, however often the objective calls the model.
 
-Averaging gradients over processes needs that: DDP looks at what one call has used, and waits for just that.
+Averaging gradients over processes needs that: DDP waits for the parameters that one call has used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class StepLoss(nn.Module):
         self.model, self.objective = model, objective
 
     def weights(self, batch: Batch) -> list[float]:
-        """How many targets the batch has, for each part."""
+        """The number of targets in the batch, for each part."""
         return [part.weight(batch) if batch.examples else 0.0 for _, part in parts_of(self.objective)]
 
     def forward(self, batch: Batch, shares: Sequence[float]) -> Tensor:
@@ -33,6 +33,6 @@ class StepLoss(nn.Module):
         return sum(others, first)
 
     def _mean(self, part: Objective, batch: Batch, share: float) -> Tensor:
-        """Without targets here, though other processes have some, the mean is 0/0 and counts nothing."""
+        """The mean loss; without targets in this process it is 0/0, which is replaced by 0."""
         loss = part(self.model, batch)
         return loss if share else loss.nan_to_num()

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from attnlab.base.errors import UserError
 from attnlab.cli import app
-from attnlab.data.tasks.columns import Request
-from attnlab.data.tasks.load import load_labelled
+from attnlab.data.tasks.catalog import load_labelled
+from attnlab.data.tasks.tables import ColumnRequest
 
 NAMES = ["negative", "positive"]
 
@@ -104,7 +104,7 @@ def test_a_set_is_read_from_the_cache_when_the_hub_is_gone(glue) -> None:
     glue.stop()
     again = load_labelled("hub:nyu-mll/glue/sst2")
     assert again.splits == first.splits
-    assert any("files of an earlier download were used" in note for note in again.notes)
+    assert any("using the files of an earlier download" in note for note in again.notes)
     with pytest.raises(UserError, match="attnlab data get hub:nyu-mll/glue/mnli --out FOLDER"):
         load_labelled("hub:nyu-mll/glue/mnli")
 
@@ -161,13 +161,13 @@ def test_a_set_becomes_files_that_read_the_same(glue, tmp_path: Path) -> None:
     [
         ("hub:nyu-mll/glue", "several configurations"),
         ("hub:nyu-mll/glue/sst", "did you mean 'sst2'"),
-        ("hub:nobody/nothing", "has no dataset nobody/nothing"),
-        ("nobody/nothing", "is no task and no path here"),
+        ("hub:nobody/nothing", "has no public dataset nobody/nothing"),
+        ("nobody/nothing", "is neither a task nor a path here"),
         ("hub:glue", "give hub:owner/name"),
         ("hub:a/../b", "give hub:owner/name"),
         ("data/reviews.csv", "neither a task nor a file"),
-        ("hub:only/script", "a loading script is never run"),
-        ("hub:only/test", "one called train"),
+        ("hub:only/script", "loading scripts are never run"),
+        ("hub:only/test", "must be named train"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(glue, source: str, expected: str) -> None:
@@ -202,7 +202,9 @@ def test_a_hub_out_of_order_is_one_sentence(hub) -> None:
 def test_a_set_has_splits_of_its_own_and_classes_can_be_renamed(glue) -> None:
     with pytest.raises(UserError, match="leave out --dev"):
         load_labelled("hub:nyu-mll/glue/sst2", dev=Path("dev.tsv"))
-    assert load_labelled("hub:nyu-mll/glue/mnli", Request(classes=("yes", "perhaps", "no"))).classes[1] == "perhaps"
-    data = load_labelled("hub:nyu-mll/glue/sst2", Request(classes=("bad", "good")))
+    assert (
+        load_labelled("hub:nyu-mll/glue/mnli", ColumnRequest(classes=("yes", "perhaps", "no"))).classes[1] == "perhaps"
+    )
+    data = load_labelled("hub:nyu-mll/glue/sst2", ColumnRequest(classes=("bad", "good")))
     assert data.classes == ("bad", "good")
     assert data.splits["dev"][1].label == 1

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks import archive, vader
-from attnlab.data.tasks.load import load_labelled
+from attnlab.data.tasks import vader
+from attnlab.data.tasks.catalog import load_labelled
 
 ROWS = "1\t2.5\tLovely.\r\n2\t-0.1\tDull [really].\r\n3\t0\tA film.\r\n4\t0.0\tAnother.\r\n"
 
@@ -88,25 +88,25 @@ def test_the_archive_comes_from_where_pip_looks_and_must_have_its_checksum(regis
     content = stand_in()
     (registry / "vaderSentiment-2.5.tar.gz").write_bytes(content)
     (registry / "vaderSentiment-2.5.1.tar.gz").write_bytes(b"another")
-    found = archive.fetch_source("vaderSentiment", "2.5", hashlib.sha256(content).hexdigest())
+    found = vader.fetch_source("vaderSentiment", "2.5", hashlib.sha256(content).hexdigest())
     assert found == content
-    with pytest.raises(UserError, match="another checksum"):
-        archive.fetch_source("vaderSentiment", "2.5", vader.SHA256)
+    with pytest.raises(UserError, match="unexpected checksum"):
+        vader.fetch_source("vaderSentiment", "2.5", vader.SHA256)
 
 
 def test_an_address_in_a_listing_is_found_without_its_fragment() -> None:
     said = "  Found link https://registry.example/9/v/V-2.5.tar.gz#sha256=b9 (from https://registry.example/), version"
-    assert archive.find_address(said, "v", "2.5") == "https://registry.example/9/v/V-2.5.tar.gz"
-    assert archive.find_address(said, "v", "2.5.1") is None
+    assert vader.find_address(said, "v", "2.5") == "https://registry.example/9/v/V-2.5.tar.gz"
+    assert vader.find_address(said, "v", "2.5.1") is None
 
 
 def test_no_registry_is_one_sentence(registry: Path) -> None:
     with pytest.raises(UserError, match="pip finds no source archive"):
-        archive.fetch_source("vaderSentiment", "2.5", vader.SHA256)
+        vader.fetch_source("vaderSentiment", "2.5", vader.SHA256)
 
 
 def test_no_pip_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = subprocess.CompletedProcess([], 1, "", "/usr/bin/python3: No module named pip\n")
-    monkeypatch.setattr(archive.subprocess, "run", lambda *_, **__: answer)
+    monkeypatch.setattr(vader.subprocess, "run", lambda *_, **__: answer)
     with pytest.raises(UserError, match="has no pip"):
-        archive.fetch_source("vaderSentiment", "2.5", vader.SHA256)
+        vader.fetch_source("vaderSentiment", "2.5", vader.SHA256)

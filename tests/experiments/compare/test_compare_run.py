@@ -204,6 +204,6 @@ def test_nothing_is_written_when_nothing_can_run(small: Small, tmp_path: Path) -
 
 def test_when_every_variant_fails_that_is_said(small: Small, tmp_path: Path) -> None:
     config = small(compare={"attention": "aft-simple", "positions": "alibi"})
-    with pytest.raises(RunFailed, match="no place for alibi positions"):
+    with pytest.raises(RunFailed, match="does not support alibi positions"):
         run_comparison(config, tmp_path / "none")
     assert read_status(tmp_path / "none")["state"] == "failed"

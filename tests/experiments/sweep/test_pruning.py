@@ -31,7 +31,7 @@ def text(tmp_path: Path) -> Path:
 def test_a_hopeless_run_ends_early_and_says_so(
     prune: str, text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("attnlab.report.run_page.write_run_page", lambda path: path)
+    monkeypatch.setattr("attnlab.report.run_page.write_run_page", lambda path, passages: path)
     told = {
         "sweep": {"job": "language", "vary": f"optimizer.lr={','.join([*GOOD, HOPELESS])}", "prune": prune},
         "data": {"corpus": str(text)},

@@ -1,4 +1,4 @@
-"""Tiny random models of every family, made with transformers itself, and a few sentences to tune them on."""
+"""Tiny random models of every family, built with transformers itself, and a few sentences to tune them on."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A hundred sentences that one word decides, as a file of a user's own."""
+    """A hundred sentences that one word decides, as a user's file."""
     rows = [
         f"the {thing}s {'is very' if n % 2 else 'is'} {word}\t{label}"
         for n, thing in enumerate(THINGS[:10])
@@ -142,7 +142,7 @@ def reviews(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two texts a row: whether they agree."""
+    """Two texts per row: whether they agree."""
     rows = [
         f"a {one} {thing}\tthe {thing} is {two}\t{'yes' if (one in GOOD) == (two in GOOD) else 'no'}"
         for thing in THINGS[:3]
@@ -175,7 +175,7 @@ def settings() -> Callable[..., ClassifyConfig]:
 
 @pytest.fixture(scope="session")
 def fit(settings: Callable[..., ClassifyConfig]) -> Callable[..., Path]:
-    """Train, and give back the run's folder."""
+    """Train, and return the run's folder."""
 
     def run(path: Path, model: Path | str, data: Path | str, /, **sections: dict[str, Any]) -> Path:
         done = ClassifyJob(settings(model, data, **sections)).run(RunOptions(path))

@@ -93,7 +93,7 @@ def test_a_text_without_slope_is_left_where_it_is() -> None:
     assert not objective.move(torch.ones(1, 3, 4), torch.zeros(1, 3, 4), None).any()
 
 
-def test_a_run_learns_so_and_others_refuse(
+def test_a_run_uses_it_and_unsupported_runs_refuse(
     fit: Callable[..., Path], tiny_model: Make, reviews: Path, tmp_path: Path
 ) -> None:
     def run(name: str, **tuning: Any) -> Path:

@@ -1,4 +1,4 @@
-"""A classification run: what it draws, weighs, watches and writes down; taken up again it ends the same."""
+"""A classification run: what it samples, weighs, watches and records; resumed it ends the same."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.batching import Batch
 from attnlab.data.encoded import text_examples
-from attnlab.data.tasks.labelled import Example
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.jobs.classify.collapse import Collapsed
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.classify.texts import draw
@@ -32,7 +32,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture
 def hopeless(tmp_path: Path) -> Path:
-    """The same text with either label: whoever learns it must say one thing always."""
+    """The same text with either label: a model trained on it can only predict one class."""
     folder = tmp_path / "hopeless"
     folder.mkdir()
     for split, count in (("train", 30), ("dev", 20), ("test", 20)):
@@ -41,7 +41,7 @@ def hopeless(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_collapse_is_said_recorded_and_shown(
+def test_a_collapse_is_printed_recorded_and_shown(
     tmp_path: Path,
     tiny_model: Make,
     fit: Make,
@@ -103,7 +103,7 @@ def test_a_try_that_does_not_collapse_is_kept(
 
 
 @pytest.mark.parametrize("method", ["prompt", "lora", "head"])
-def test_taken_up_in_the_middle_it_ends_with_the_same_weights(
+def test_resumed_in_the_middle_it_ends_with_the_same_weights(
     tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path, method: str
 ) -> None:
     whole = fit(
@@ -183,7 +183,7 @@ def test_class_weights_weigh_the_gradient() -> None:
 
 
 def test_few_examples_are_drawn_in_proportion() -> None:
-    examples = [Example(str(n), 0 if n < 70 else 1 if n < 90 else 2) for n in range(100)]
+    examples = [LabelledText(str(n), 0 if n < 70 else 1 if n < 90 else 2) for n in range(100)]
     for count, expected in ((10, [7, 2, 1]), (50, [35, 10, 5]), (3, [2, 1, 0])):
         found = draw(examples, count, seed=1)
         assert [sum(example.label == label for example in found) for label in range(3)] == expected
@@ -193,7 +193,7 @@ def test_few_examples_are_drawn_in_proportion() -> None:
         draw(examples, 101, seed=0)
 
 
-def test_a_few_are_learned_by_heart_and_no_test_is_held_out(
+def test_a_few_are_memorized_and_no_test_is_held_out(
     tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path
 ) -> None:
     run = fit(
@@ -216,21 +216,21 @@ def test_a_few_are_learned_by_heart_and_no_test_is_held_out(
 @pytest.mark.parametrize(("family", "segments"), [("bert", True), ("electra", True), ("roberta", False), ("t5", False)])
 def test_pairs_have_segments_where_the_family_has(tiny_model: Make, family: str, segments: bool) -> None:
     loaded = load_classifier(str(tiny_model(family)), ("no", "yes"), dropout=0.0)
-    pairs = [Example("good film", 0, "the film is bad"), Example("a meal", 1, "cold")]
+    pairs = [LabelledText("good film", 0, "the film is bad"), LabelledText("a meal", 1, "cold")]
     batch = text_examples(pairs, loaded.tokenizer, 48).collate([0, 1], 0)
     assert ("token_type_ids" in batch) == segments
     own = loaded.tokenizer([e.text for e in pairs], [e.pair for e in pairs], padding=True, return_tensors="pt")
     assert all(torch.equal(batch[name], own[name]) for name in batch if name != "labels")
-    single = text_examples([Example("good film", 0)], loaded.tokenizer, 48).collate([0], 0)
+    single = text_examples([LabelledText("good film", 0)], loaded.tokenizer, 48).collate([0], 0)
     assert "token_type_ids" not in single  # all of them the first
 
 
 def test_only_the_second_text_is_cut(tiny_model: Make) -> None:
     tokenizer = load_classifier(str(tiny_model("bert")), ("no", "yes")).tokenizer
     first, long = "good lovely warm", " ".join(["dull"] * 30)
-    found = text_examples([Example(first, 0, long), Example(first, 1, "cold")], tokenizer, 12)
+    found = text_examples([LabelledText(first, 0, long), LabelledText(first, 1, "cold")], tokenizer, 12)
     words = tokenizer.convert_ids_to_tokens(found.rows[0].input_ids)
     assert words == ["[CLS]", "good", "lovely", "warm", "[SEP]", *["dull"] * 6, "[SEP]"]
     assert found.cut == 1 and found.rows[0].cut and not found.rows[1].cut
     with pytest.raises(UserError, match="here, example 2: its first text alone has 30 tokens"):
-        text_examples([Example(first, 0, "cold"), Example(long, 0, "cold")], tokenizer, 12, "here, ")
+        text_examples([LabelledText(first, 0, "cold"), LabelledText(long, 0, "cold")], tokenizer, 12, "here, ")

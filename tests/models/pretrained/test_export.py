@@ -1,4 +1,4 @@
-"""An exported folder is plain transformers and says what the run says; what cannot be is refused in a sentence."""
+"""An exported folder is plain transformers with the run's predictions; what cannot be exported is refused."""
 
 import json
 import os
@@ -11,9 +11,9 @@ import torch
 import transformers
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.labelled import Example
+from attnlab.data.tasks.labelled import LabelledText
 from attnlab.jobs.classify.export import export
-from attnlab.models.pretrained.tuned import Trained, load_trained
+from attnlab.models.pretrained.tuned import TunedClassifier, load_trained
 from attnlab.runs import read_record
 from attnlab.runs.checkpoints import Checkpoints
 
@@ -22,13 +22,13 @@ SECONDS = ["the film is lovely", "silly walk", "the room is very warm and bright
 Make = Callable[..., Path]
 
 
-def said(trained: Trained, pairs: list[str] | None = None) -> torch.Tensor:
-    examples = [Example(text, -1, pairs[n] if pairs else None) for n, text in enumerate(TEXTS)]
+def said(trained: TunedClassifier, pairs: list[str] | None = None) -> torch.Tensor:
+    examples = [LabelledText(text, -1, pairs[n] if pairs else None) for n, text in enumerate(TEXTS)]
     return trained.logits(trained.encode(examples)).softmax(-1)
 
 
 def by_pipeline(folder: Path, classes: tuple[str, ...], pairs: list[str] | None = None) -> torch.Tensor:
-    """What transformers' own pipeline says, in the order of the classes."""
+    """The probabilities of transformers' pipeline, in the order of the classes."""
     pipe = transformers.pipeline("text-classification", str(folder), device="cpu")
     inputs = [{"text": text, "text_pair": pairs[n]} if pairs else text for n, text in enumerate(TEXTS)]
     rows = [pipe(given, top_k=None, truncation=True) for given in inputs]
@@ -112,7 +112,7 @@ def test_weights_alone_are_small_and_load_onto_a_fresh_base(
     assert torch.equal(once, again)
     assert torch.equal(said(load_trained(tmp_path / "out", "cpu")), once)
     if method in ("prompt", "prefix"):
-        with pytest.raises(UserError, match=f"a {method} stands beside the weights.*--weights-only"):
+        with pytest.raises(UserError, match=f"a trained {method} is not part of a plain folder.*--weights-only"):
             export(run, tmp_path / "plain")
         assert not (tmp_path / "plain").exists()
 
@@ -130,7 +130,7 @@ def test_the_scores_in_the_run_are_those_of_what_is_loaded(
     )
     lines = [json.loads(line) for line in (run / "predictions-test.jsonl").read_text().splitlines()]
     trained = load_trained(run, "cpu")
-    logits = trained.logits(trained.encode([Example(line["text"], -1) for line in lines]))
+    logits = trained.logits(trained.encode([LabelledText(line["text"], -1) for line in lines]))
     chosen = logits.softmax(-1).max(-1)
     assert [trained.classes[place] for place in chosen.indices] == [line["said"] for line in lines]
     assert torch.allclose(chosen.values, torch.tensor([line["probability"] for line in lines]), atol=1e-5)

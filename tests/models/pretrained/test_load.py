@@ -1,4 +1,4 @@
-"""Folders that are whole by their names but not by what is in them: one sentence, or a note."""
+"""Folders with all files but wrong content: one sentence, or a note."""
 
 from __future__ import annotations
 

@@ -43,14 +43,14 @@ def test_the_loss_of_masked_words_is_that_of_transformers(tmp_path: Path, family
         assert torch.equal(ours(**inputs), loaded.model(**inputs))
 
 
-def test_a_head_that_is_missing_is_built_anew_and_said_so(tmp_path: Path) -> None:
+def test_a_missing_head_is_new_and_noted(tmp_path: Path) -> None:
     loaded = load_classifier(str(tiny_model(tmp_path / "m")), ("no", "yes"))
     both, note = with_masked_words(loaded)
     assert note is not None and "no head for masked words" in note
     assert both.masked.decoder.weight is loaded.model.body.get_input_embeddings().weight
 
 
-def test_pieces_that_go_on_with_a_word_are_known(tmp_path: Path) -> None:
+def test_pieces_that_continue_a_word_are_recognised(tmp_path: Path) -> None:
     pieces = HubPieces(load_classifier(str(tiny_model(tmp_path / "m")), ("a", "b")).tokenizer)
     tokens = pieces.tokenizer.convert_ids_to_tokens(range(len(pieces)))
     assert [token for token, inside in zip(tokens, pieces.inside, strict=True) if inside] == ["##ning", "##s"]
@@ -74,6 +74,7 @@ def config(tmp_path: Path, **changes: object) -> ClassifyConfig:
         "batch.size": 8,
         "training.epochs": 2,
         "machine.device": "cpu",
+        "machine.precision": "fp32",
         "machine.threads": 1,
         "joint.mlm": str(tmp_path / "texts.txt"),
     } | changes
@@ -99,7 +100,7 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
     return found.tensors["model"]
 
 
-def test_a_weight_of_nothing_is_classification_alone(files: Path) -> None:
+def test_a_weight_of_zero_is_classification_alone(files: Path) -> None:
     runs = {}
     for name, changes in {"alone": {"joint.mlm": None}, "joint": {"joint.weight": 0.0}}.items():
         runs[name] = ClassifyJob(config(files, **changes)).run(RunOptions(files / name))
@@ -107,7 +108,7 @@ def test_a_weight_of_nothing_is_classification_alone(files: Path) -> None:
     assert all(torch.equal(tensor, joint[f"classifier.{name}"]) for name, tensor in alone.items())
 
 
-def test_masked_words_change_what_is_learned_and_the_classifier_is_found_again(files: Path) -> None:
+def test_masked_words_change_what_is_learned_and_the_classifier_is_loaded_again(files: Path) -> None:
     run = ClassifyJob(config(files, **{"joint.schedule": "down"})).run(RunOptions(files / "run"))
     assert run is not None
     said = [json.loads(line) for line in (run / "predictions-dev.jsonl").read_text().splitlines()]
@@ -121,7 +122,7 @@ def test_masked_words_change_what_is_learned_and_the_classifier_is_found_again(f
 
 
 @pytest.mark.parametrize("content, sentence", [(b"", "empty"), (b"\x00\xff\x00", "text")])
-def test_unlabelled_files_that_hold_no_text(files: Path, content: bytes, sentence: str) -> None:
+def test_unlabelled_files_without_text(files: Path, content: bytes, sentence: str) -> None:
     (files / "texts.txt").write_bytes(content)
     with pytest.raises(UserError, match=sentence):
         ClassifyJob(config(files)).run(RunOptions(files / "run"))

@@ -1,4 +1,4 @@
-"""`attnlab predict`: the same words from texts, lines and files of every kind; what is wrong is said in a sentence."""
+"""`attnlab predict`: the same from texts, lines and files of every kind; mistakes are one sentence."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def rows(done: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_it_says_what_the_run_has_written_down(run: Path) -> None:
+def test_predictions_are_those_the_run_has_written(run: Path) -> None:
     before = [json.loads(line) for line in (run / "predictions-dev.jsonl").read_text().splitlines()]
     found = rows(predict(run, "--json", stdin="".join(f"{row['text']}\n" for row in before)))
     assert [row["text"] for row in found] == [row["text"] for row in before]
@@ -100,7 +100,7 @@ def test_labels_are_scored_and_a_file_is_written_whole(tmp_path: Path, run: Path
     assert f"accuracy: {right / 100:.1%}" in shown.stderr
 
 
-def test_an_exported_folder_predicts_alike(tmp_path: Path, run: Path) -> None:
+def test_an_exported_folder_predicts_the_same(tmp_path: Path, run: Path) -> None:
     expected = rows(predict(run, "--text", TEXTS[0], "--json"))
     for weights_only in (False, True):
         export(run, tmp_path / str(weights_only), weights_only)
@@ -109,7 +109,7 @@ def test_an_exported_folder_predicts_alike(tmp_path: Path, run: Path) -> None:
         assert found[0]["probabilities"] == pytest.approx(expected[0]["probabilities"], abs=1e-5)
 
 
-def test_what_is_cut_is_said_once(run: Path, paired: Path) -> None:
+def test_cut_texts_are_reported_once(run: Path, paired: Path) -> None:
     done = predict(run, "--text", " ".join(["good"] * 30), "--text", "bad")
     assert done.stderr.count("cut") == 1
     assert "note: the classifier reads 10 tokens: 1 of 2 texts are longer and were cut." in done.stderr
@@ -130,7 +130,7 @@ def test_pairs(tmp_path: Path, paired: Path) -> None:
     assert "has no columns 'question' and 'passage'" in refused(paired, "--file", tmp_path / "b.csv")
 
 
-def test_mistakes_are_told_with_file_and_line(tmp_path: Path, run: Path, attnlab: Any) -> None:
+def test_mistakes_are_reported_with_file_and_line(tmp_path: Path, run: Path, attnlab: Any) -> None:
     def file(name: str, content: str) -> Path:
         (tmp_path / name).write_text(content)
         return tmp_path / name
@@ -154,7 +154,7 @@ def test_mistakes_are_told_with_file_and_line(tmp_path: Path, run: Path, attnlab
     assert "f.tsv, line 3: the label 'fine' in 'label' is not among negative, positive" in refused(
         run, "--file", labels
     )
-    assert "there is no such run folder" in refused(tmp_path / "nowhere", "--text", "a")
+    assert "does not exist" in refused(tmp_path / "nowhere", "--text", "a")
     assert "there is no folder" in refused(run, "--text", "a", "--out", tmp_path / "no" / "out.txt")
     done: subprocess.CompletedProcess[str] = attnlab("predict", run, "--text", "good", "--device", "tpu")
     assert done.returncode == 2 and done.stderr.startswith("error: --device") and not done.stdout

@@ -1,4 +1,4 @@
-"""What learns in each way of tuning, and that a tuned model computes what its definition says."""
+"""Which weights each way of tuning trains, and that a tuned model computes what its definition says."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +11,8 @@ from torch import Tensor
 
 from attnlab.base.errors import UserError
 from attnlab.config.classify import METHODS
-from attnlab.models.pretrained.classifier import Classifier
-from attnlab.models.pretrained.load import Loaded, load_classifier
-from attnlab.models.pretrained.predicting import predict
+from attnlab.models.pretrained.classifier import Classifier, predict
+from attnlab.models.pretrained.load import LoadedClassifier, load_classifier
 from attnlab.models.pretrained.tuning import learning, tune
 
 CLASSES = ("negative", "positive")
@@ -21,12 +20,12 @@ TEXTS = ["the films is good", "a very dull tale", "cold", "the play is very very
 Make = Callable[..., Path]
 
 
-def inputs(loaded: Loaded, texts: list[str] = TEXTS) -> dict[str, Tensor]:
+def inputs(loaded: LoadedClassifier, texts: list[str] = TEXTS) -> dict[str, Tensor]:
     found = loaded.tokenizer(texts, padding=True, return_tensors="pt", return_token_type_ids=False)
     return dict(found)
 
 
-def linear(folder: Path, pooling: str = "first") -> Loaded:
+def linear(folder: Path, pooling: str = "first") -> LoadedClassifier:
     return load_classifier(str(folder), CLASSES, pooling, "linear", dropout=0.0)
 
 
@@ -68,7 +67,7 @@ def test_what_is_frozen_stays_and_what_learns_moves(tiny_model: Make, method: st
     wanted = {name for name, weight in model.named_parameters() if weight.requires_grad}
     idle = {name for name in wanted if name.endswith("key.bias")}  # adds the same to every score: softmax ignores it
     assert moved - idle == wanted - idle
-    frozen = model.given
+    frozen = model.base_weights
     assert frozen.isdisjoint(wanted) and (method == "full") == (not frozen)
 
 
@@ -165,12 +164,12 @@ def test_a_prompt_is_vectors_before_the_embedded_text(tiny_model: Make) -> None:
     ("family", "head", "method", "more", "sentence"),
     [
         ("t5", "auto", "bitfit", {}, "this model has no biases"),
-        ("t5", "words", "head", {}, "no head of its own"),
-        ("mpnet", "auto", "prefix", {}, "a mpnet model keeps its keys to itself"),
-        ("bert", "auto", "last", {"layers": 99}, "the model has 2 layers, not 99"),
+        ("t5", "words", "head", {}, "answers with words has no head"),
+        ("mpnet", "auto", "prefix", {}, "a mpnet model does not expose its keys"),
+        ("bert", "auto", "last", {"layers": 99}, "the model has 2 layers, got 99"),
     ],
 )
-def test_what_cannot_be_tuned_is_said_in_one_sentence(
+def test_what_cannot_be_tuned_is_one_sentence(
     tiny_model: Make, family: str, head: str, method: str, more: dict[str, Any], sentence: str
 ) -> None:
     loaded = load_classifier(str(tiny_model(family)), CLASSES, head=head)
@@ -212,13 +211,13 @@ def test_padding_changes_nothing(tiny_model: Make, family: str) -> None:
         assert together.std(0).max() > 1e-4
 
 
-def test_texts_of_like_length_go_together_and_come_back_in_order(tiny_model: Make) -> None:
+def test_texts_of_similar_length_share_a_batch_and_return_in_order(tiny_model: Make) -> None:
     from attnlab.data.encoded import text_examples
-    from attnlab.data.tasks.labelled import Example
+    from attnlab.data.tasks.labelled import LabelledText
 
     loaded = linear(tiny_model("bert"))
     texts = [" ".join(["good"] * (1 + n * 7 % 20)) for n in range(50)]
-    encoded = text_examples([Example(text, 0) for text in texts], loaded.tokenizer, 48)
+    encoded = text_examples([LabelledText(text, 0) for text in texts], loaded.tokenizer, 48)
     found = predict(loaded.model.train(), encoded, "cpu", batch=8)
     with torch.no_grad():
         expected = torch.cat([loaded.model.eval()(**inputs(loaded, [text])) for text in texts])
@@ -237,7 +236,7 @@ def test_a_frozen_head_on_a_new_pooler_is_refused(tmp_path: Path, tiny_model: Ma
     save_file(kept, tmp_path / "model" / "model.safetensors", {"format": "pt"})
     loaded = linear(tmp_path / "model", "pooler")
     assert loaded.notes and isinstance(loaded.model, Classifier) and loaded.model.new_pooler
-    with pytest.raises(UserError, match="a new one would not learn"):
+    with pytest.raises(UserError, match="a new one stays untrained"):
         tune(loaded.model, "head")
     tune(loaded.model, "prompt", length=1)
     pooler, head = "body.body.pooler.dense", "head.out"

@@ -1,4 +1,4 @@
-"""What holds for a mixer: it sees no later token, decodes step by step to the same, and costs what it says."""
+"""Checks of a mixer: it sees no later token, decodes step by step to the same, and costs what it promises."""
 
 from attnlab.attention.audit.run import Audit, audit, sees_future
 

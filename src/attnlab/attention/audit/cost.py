@@ -1,4 +1,4 @@
-"""What a mixer costs as sequences grow: time and memory of a forward and backward pass, as powers of T.
+"""Cost of a mixer as sequences grow: time and memory of a forward and backward pass, as powers of T.
 
 cost ≈ a·T^p,   p the slope of log cost over log T at the longest sequences that fit the budget
 """
@@ -18,12 +18,12 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 
 @dataclass(frozen=True)
 class Growth:
-    """Measured costs by length, and the exponent they show."""
+    """Measured costs by length, and the exponents of their growth."""
 
     lengths: list[int]
     seconds: list[float]
@@ -53,24 +53,24 @@ def growth(
     megabytes: float = 120.0,
     repeats: int = 5,
 ) -> Growth:
-    """Measure with T = context at each length, until a pass goes beyond so many seconds or megabytes.
+    """Measure with T = context at each length, until the next pass would exceed `seconds` or `megabytes`.
 
-    At least three lengths are measured. The memory is kept below what a cache and an allocator like,
-    beyond which each byte costs more and the exponent is theirs. One thread: a second one that waits
+    At least three lengths are measured. The memory stays below the sizes from which caches and
+    allocator make each byte more expensive and change the exponent. One thread: a second one that waits
     for a busy core would be measured instead of the mixer.
     """
-    found = Growth([], [], [])
+    costs = Growth([], [], [])
     with one_thread():
         for length in lengths:
             mixer = build(replace(shape, context=length))
             x = torch.randn(1, length, shape.width, requires_grad=True)
             memory = peak_bytes(lambda m=mixer, x=x: _train(m, x)) / 1e6  # type: ignore[misc]
-            found.lengths.append(length)
-            found.megabytes.append(memory)
-            found.seconds.append(min(_seconds(mixer, x) for _ in range(repeats)))
-            if len(found.lengths) >= 3 and (found.seconds[-1] * 4 > seconds or memory * 4 > megabytes):
+            costs.lengths.append(length)
+            costs.megabytes.append(memory)
+            costs.seconds.append(min(_seconds(mixer, x) for _ in range(repeats)))
+            if len(costs.lengths) >= 3 and (costs.seconds[-1] * 4 > seconds or memory * 4 > megabytes):
                 break
-    return found
+    return costs
 
 
 def _train(mixer: nn.Module, x: Tensor) -> None:
@@ -78,14 +78,14 @@ def _train(mixer: nn.Module, x: Tensor) -> None:
 
 
 def _seconds(mixer: nn.Module, x: Tensor) -> float:
-    start = time.process_time()  # what other processes do on a busy machine is not the mixer's cost
+    start = time.process_time()  # other processes on a busy machine are not the mixer's cost
     _train(mixer, x)
     return time.process_time() - start
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """What is done with tensors this small is done sooner than a second thread is woken."""
+    """Tensors this small are computed faster than a second thread is woken."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -95,10 +95,10 @@ def one_thread() -> Iterator[None]:
 
 
 def peak_bytes(work: Callable[[], Any]) -> int:
-    """The most bytes of tensors that were alive at once among those made by `work`.
+    """The peak size in bytes of the tensors that `work` creates.
 
-    Counted where operators return, so the small workspace inside a fused kernel is not seen; the same
-    on every device and undisturbed by other processes.
+    Counted where operators return, so the small workspace inside a fused kernel is not counted; the same
+    on every device, whatever other processes do.
     """
     with _Meter() as meter:
         work()
@@ -109,18 +109,18 @@ class _Meter(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.alive = self.peak = 0
-        self.known: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
-        given = {id(t.untyped_storage()) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
+        inputs = {id(t.untyped_storage()) for t in tree_leaves((args, kwargs)) if isinstance(t, Tensor)}
         for tensor in tree_leaves(result):
             if not isinstance(tensor, Tensor):
                 continue
             storage = tensor.untyped_storage()
-            if id(storage) in given or storage in self.known:  # a view, or written in place
+            if id(storage) in inputs or storage in self.seen:  # a view, or written in place
                 continue
-            self.known.add(storage)
+            self.seen.add(storage)
             self.alive += storage.nbytes()
             self.peak = max(self.peak, self.alive)
             weakref.finalize(storage, self._freed, storage.nbytes())

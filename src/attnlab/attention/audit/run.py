@@ -1,10 +1,10 @@
-"""Is this mixer what it says it is? Each check states a property and shows the evidence.
+"""Does a mixer keep its promises? Each check states a property and shows the evidence.
 
 future, by gradient        no output has a derivative by a later token
 future, by perturbation    no output changes when later tokens are replaced or cut off
 batch                      a sequence gives the same alone and among others
-padding                    real positions do not notice what stands in padding
-gradients                  every parameter is reached by the loss
+padding                    the content of padding does not change real positions
+gradients                  every parameter has a gradient
 cache                      decoding step by step gives what the full pass gives
 large inputs               outputs and gradients stay finite
 half precision             finite in 16 bits, and how close to 32
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from attnlab.attention.audit.audited_mixer import AuditedMixer, Finding, audited_mixer, one_head
 from attnlab.attention.audit.cost import growth, one_thread
 from attnlab.attention.audit.future import check_future_gradient, check_future_perturbation
 from attnlab.attention.audit.half_precision import try_half
-from attnlab.attention.audit.subject import Finding, Subject, one_head, subject_for
 from attnlab.attention.parts.cache import Cache
 from attnlab.attention.registry import build_mixer, find_variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 from attnlab.base.errors import UserError
 
 SLACK = 0.5
@@ -55,57 +55,57 @@ SHORTEST = 12
 def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool = True) -> Audit:
     """All checks on the mixer of that name or file."""
     if shape.context < SHORTEST:
-        raise UserError(f"a context of {shape.context} is too short to audit: give at least {SHORTEST}.")
+        raise UserError(f"a context of {shape.context} is too short for an audit: give at least {SHORTEST}.")
     with torch.random.fork_rng(devices=[]), one_thread():
-        subject = subject_for(name, shape)
-        findings = [check(subject) for check in BEHAVIOUR if shape.causal or check not in CAUSAL_ONLY]
+        audited = audited_mixer(name, shape)
+        findings = [check(audited) for check in BEHAVIOUR if shape.causal or check not in CAUSAL_ONLY]
         if half:
-            findings += check_half(subject)
+            findings += check_half(audited)
         if cost:
-            findings += check_cost(subject)
+            findings += check_cost(audited)
     return Audit(name, findings)
 
 
 def sees_future(name: str, shape: MixerShape = DEFAULT) -> str | None:
     """The evidence that a mixer's outputs depend on later tokens; None when they do not."""
     with torch.random.fork_rng(devices=[]):
-        subject = subject_for(name, shape)
+        audited = audited_mixer(name, shape)
         for check in (check_future_gradient, check_future_perturbation):
-            finding = check(subject)
+            finding = check(audited)
             if finding.passed is False:
                 return finding.evidence
     return None
 
 
 @torch.no_grad()
-def check_batch(subject: Subject) -> Finding:
-    mixer, x = subject.build(), subject.tokens(batch=3)
-    worst = max(subject.differs(mixer(x)[row : row + 1], mixer(x[row : row + 1])) for row in range(3))
-    return Finding("batch", worst <= subject.tolerance, f"a sequence alone and among others differ by {worst:.1g}")
+def check_batch(audited: AuditedMixer) -> Finding:
+    mixer, x = audited.build(), audited.tokens(batch=3)
+    worst = max(audited.differs(mixer(x)[row : row + 1], mixer(x[row : row + 1])) for row in range(3))
+    return Finding("batch", worst <= audited.tolerance, f"a sequence alone and among others differ by {worst:.1g}")
 
 
 @torch.no_grad()
-def check_padding(subject: Subject) -> Finding:
-    """With the real tokens first, in the direction asked for and, if there is one, the other."""
-    variant = find_variant(subject.name)
-    told, passed = [], True
-    directions = {"causal": (True, variant.causal), "both ways": (False, variant.bidirectional)}
+def check_padding(audited: AuditedMixer) -> Finding:
+    """With the real tokens first, in both directions the mixer supports."""
+    variant = find_variant(audited.name)
+    differences, passed = [], True
+    directions = {"causal": (True, variant.causal), "bidirectional": (False, variant.bidirectional)}
     for word, (causal, able) in directions.items():
         if not able:
             continue
-        mixer, x = subject.build(causal=causal), subject.tokens(batch=2)
+        mixer, x = audited.build(causal=causal), audited.tokens(batch=2)
         real = x.shape[1] // 2
         padding = torch.arange(x.shape[1]) < torch.tensor([[real], [x.shape[1]]])
-        garbage = torch.where(padding[..., None], x, 30.0)
-        worst = subject.differs(mixer(garbage, padding)[:1, :real], mixer(x[:1, :real]))
-        passed = passed and worst <= subject.tolerance
-        told.append(f"{word}: {worst:.1g}")
-    return Finding("padding", passed, "padding changes real positions by " + ", ".join(told))
+        noise = torch.where(padding[..., None], x, 30.0)
+        worst = audited.differs(mixer(noise, padding)[:1, :real], mixer(x[:1, :real]))
+        passed = passed and worst <= audited.tolerance
+        differences.append(f"{word}: {worst:.1g}")
+    return Finding("padding", passed, "padding changes real positions by " + ", ".join(differences))
 
 
-def check_gradients(subject: Subject) -> Finding:
-    mixer = subject.build()
-    y = mixer(subject.tokens(batch=4))
+def check_gradients(audited: AuditedMixer) -> Finding:
+    mixer = audited.build()
+    y = mixer(audited.tokens(batch=4))
     (y * torch.randn_like(y)).sum().backward()
     largest = max((float(p.grad.abs().max()) for p in mixer.parameters() if p.grad is not None), default=0.0)
     dead = []
@@ -115,18 +115,18 @@ def check_gradients(subject: Subject) -> Finding:
             if parameter.grad is None or not parameter.grad.any():
                 dead.append(f"all of {label}")
             elif isinstance(module, nn.Linear) and name == "weight":
-                # A row makes one number of the output; several projections may share a matrix.
+                # A row computes one number of the output; several projections may share a matrix.
                 silent = parameter.grad.abs().amax(1) <= 1e-12 * largest
                 if silent.any():
                     dead.append(f"{int(silent.sum())} of {len(silent)} rows of {label}{_parts(mixer, path, silent)}")
     count = sum(p.numel() for p in mixer.parameters())
     if dead:
         return Finding("gradients", False, "no gradient for " + ", ".join(dead))
-    return Finding("gradients", True, f"all of {count:,} parameters are reached")
+    return Finding("gradients", True, f"all {count:,} parameters have one")
 
 
 def _parts(mixer: nn.Module, path: str, silent: Tensor) -> str:
-    """Which of the things a shared matrix makes are silent, if its owner tells their sizes."""
+    """Which outputs of a shared matrix have no gradient, if its module has their `sizes`."""
     owner = mixer.get_submodule(path.rpartition(".")[0])
     sizes = getattr(owner, "sizes", None)
     if not isinstance(sizes, list) or sum(sizes) != len(silent):
@@ -137,14 +137,14 @@ def _parts(mixer: nn.Module, path: str, silent: Tensor) -> str:
 
 
 @torch.no_grad()
-def check_cache(subject: Subject) -> Finding:
-    """Two rows of different length, read in one piece, then by one and by three tokens."""
-    mixer, x = subject.build(), subject.tokens(batch=2)
+def check_cache(audited: AuditedMixer) -> Finding:
+    """Two rows of different length, read at once, then by one and by three tokens."""
+    mixer, x = audited.build(), audited.tokens(batch=2)
     full, cache, worst = mixer(x), Cache(), 0.0
     starts, piece = [x.shape[1] // 4, x.shape[1] // 3], x.shape[1] // 3
     y = mixer(x[:, :piece], torch.arange(piece) < torch.tensor(starts)[:, None], cache)
     for row, length in enumerate(starts):
-        worst = max(worst, subject.differs(y[row, :length], full[row, :length]))
+        worst = max(worst, audited.differs(y[row, :length], full[row, :length]))
     step = 0
     for size in [1, 1, 3] * 8:
         if max(starts) + step + size > x.shape[1]:
@@ -152,16 +152,16 @@ def check_cache(subject: Subject) -> Finding:
         new = [slice(length + step, length + step + size) for length in starts]
         y = mixer(torch.stack([x[row, part] for row, part in enumerate(new)]), None, cache)
         for row, part in enumerate(new):
-            worst = max(worst, subject.differs(y[row], full[row, part]))
+            worst = max(worst, audited.differs(y[row], full[row, part]))
         step += size
-    return Finding("cache", worst <= subject.tolerance, f"{step} tokens decoded, off the full pass by {worst:.1g}")
+    return Finding("cache", worst <= audited.tolerance, f"{step} tokens decoded, {worst:.1g} off the full pass")
 
 
-def check_large_inputs(subject: Subject) -> Finding:
-    mixer = subject.build().float()
+def check_large_inputs(audited: AuditedMixer) -> Finding:
+    mixer = audited.build().float()
     bad = []
     for label, size in (("inputs of 10⁴", 1e4), ("a single token of 10⁴", None), ("all zeros", 0.0)):
-        x = subject.tokens().float()
+        x = audited.tokens().float()
         if size is None:
             x[:, x.shape[1] // 2] *= 1e4
         else:
@@ -176,35 +176,38 @@ def check_large_inputs(subject: Subject) -> Finding:
     return Finding("large inputs", not bad, "; ".join(bad) or "finite for inputs of 10⁴, one such token, and zeros")
 
 
-def check_half(subject: Subject) -> list[Finding]:
+def check_half(audited: AuditedMixer) -> list[Finding]:
     findings = []
-    for result in try_half(subject.name, subject.shape):
+    for result in try_half(audited.name, audited.shape):
         if not result.able:
-            verdict, evidence = None, "this machine cannot multiply such matrices"
+            verdict, evidence = None, "this machine cannot multiply matrices of this type"
         elif not result.ran:
             verdict, evidence = False, result.message or "the process died"
         elif result.error is None:
             verdict, evidence = False, "outputs or gradients are not finite"
         else:
-            verdict, evidence = True, f"finite, off 32 bits by {result.error:.1%} of the largest output"
+            verdict, evidence = True, f"finite, {result.error:.1%} of the largest output off 32 bits"
         findings.append(Finding(f"half precision, {result.dtype}", verdict, evidence))
     return findings
 
 
-def check_cost(subject: Subject) -> list[Finding]:
-    variant = find_variant(subject.name)
-    shape = one_head(subject) or subject.shape  # more heads cost the same powers of T
-    measured = growth(lambda shape: build_mixer(subject.name, shape), shape)
+def check_cost(audited: AuditedMixer) -> list[Finding]:
+    variant = find_variant(audited.name)
+    shape = one_head(audited) or audited.shape  # more heads cost the same powers of T
+    measured = growth(lambda shape: build_mixer(audited.name, shape), shape)
     span = f"T = {measured.lengths[-3]} to {measured.lengths[-1]}"
     findings = []
-    for check, found, promised in (("time", measured.time, variant.time), ("memory", measured.memory, variant.memory)):
-        verdict = None if promised is None else found <= promised + SLACK
+    for check, exponent, promised in (
+        ("time", measured.time, variant.time),
+        ("memory", measured.memory, variant.memory),
+    ):
+        verdict = None if promised is None else exponent <= promised + SLACK
         word = "nothing promised" if promised is None else f"T^{promised:g} promised"
-        findings.append(Finding(check, verdict, f"T^{found:.2f} measured over {span}, {word}"))
+        findings.append(Finding(check, verdict, f"T^{exponent:.2f} measured over {span}, {word}"))
     return findings
 
 
-BEHAVIOUR: list[Callable[[Subject], Finding]] = [
+BEHAVIOUR: list[Callable[[AuditedMixer], Finding]] = [
     check_future_gradient,
     check_future_perturbation,
     check_batch,

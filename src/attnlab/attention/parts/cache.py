@@ -7,8 +7,8 @@ the slot of a token in the memory is its position, and a new token of row b goes
     row 1   W h e r e ? R o m e          by the first tokens of the answers
 
 A mixer with a running state keeps it under a name of its own in `state`; one that looks back at its
-past stores it with `append`; one that has neither lets `replay` run the whole sequence again. All
-tensors have the rows of the batch first, so that `select` can drop or repeat sequences.
+past stores it with `extend`; for one that has neither, `replay` runs the whole sequence again. The first
+axis of every tensor is the batch, so that `select` can drop or repeat sequences.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attnlab.attention.parts.masks import Sight
+from attnlab.attention.parts.weighting import VisibleKeys
 
 
 class Cache:
-    """The memory of one mixer: tensors by name, and how many tokens of each row have been seen."""
+    """The memory of one mixer: tensors by name, and how many tokens of each row it has read."""
 
     def __init__(self) -> None:
         self.state: dict[str, Tensor] = {}
@@ -35,18 +35,18 @@ class Cache:
         return self.lengths[:, None] + torch.arange(x.shape[1], device=x.device)
 
     def advance(self, x: Tensor, padding: Tensor | None) -> None:
-        """Count the tokens x (B, T, ...) as seen. Called once, after the mixer has stored what it needs."""
+        """Count the tokens x (B, T, ...) as read. Called once, after the mixer has stored what it needs."""
         start = self.positions(x)[:, 0]
         self.lengths = start + (x.shape[1] if padding is None else padding.sum(1))
 
     def select(self, rows: Tensor) -> None:
-        """Go on with these rows of the batch, in this order: fewer when some are done, or some twice."""
+        """Continue with these rows of the batch, in this order: fewer when some are done, or some twice."""
         self.state = {name: tensor[rows] for name, tensor in self.state.items()}
         if self.lengths is not None:
             self.lengths = self.lengths[rows]
 
     def append(self, name: str, new: Tensor, at: Tensor) -> Tensor:
-        """Store new (B, H, T, D) at the positions at (B, T); return all that is stored (B, H, S, D)."""
+        """Store new (B, H, T, D) at the positions at (B, T); return everything stored (B, H, S, D)."""
         end = int(at.max()) + 1
         stored = self.state.get(name)
         if stored is None or stored.shape[2] < end:
@@ -59,21 +59,30 @@ class Cache:
         stored[rows, :, at] = new.transpose(1, 2)  # advanced indices come first: (B, T, H, D)
         return stored[:, :, :end]
 
-    def sight(self, at: Tensor, slots: int) -> Sight:
-        """What queries at the positions at (B, T) may see of the first slots, after `advance`."""
-        assert self.lengths is not None
-        keys_at = torch.arange(slots, device=at.device)
-        return Sight(at, keys_at, causal=True, real=keys_at < self.lengths[:, None])
+    def extend(
+        self, x: Tensor, padding: Tensor | None, at: Tensor, **new: Tensor
+    ) -> tuple[VisibleKeys, tuple[Tensor, ...]]:
+        """Read the tokens x (B, T, C) at the positions at (B, T): store what is made of them, each (B, H, T, D).
+
+        Returns what queries at these positions may see of the slots, and everything stored, (B, H, S, D) each.
+        """
+        stored = tuple(self.append(name, tensor, at) for name, tensor in new.items())
+        self.advance(x, padding)
+        slots = torch.arange(stored[0].shape[2], device=at.device)
+        return VisibleKeys(at, slots, causal=True, real=self._real(slots)), stored
 
     def replay(self, mixer: Callable[[Tensor, Tensor | None], Tensor], x: Tensor, padding: Tensor | None) -> Tensor:
         """The mixer's outputs at the new tokens x (B, T, C), by running it over all inputs so far.
 
-        Right for every causal mixer, at the price of a full pass for each new token.
+        Correct for every causal mixer, at the price of a full pass per new token.
         """
         at = self.positions(x)
         inputs = self.append("inputs", x[:, None], at)[:, 0]  # (B, S, C)
         self.advance(x, padding)
-        assert self.lengths is not None
-        real = torch.arange(inputs.shape[1], device=x.device) < self.lengths[:, None]
-        outputs = mixer(inputs, real)
+        outputs = mixer(inputs, self._real(torch.arange(inputs.shape[1], device=x.device)))
         return outputs.gather(1, at[:, :, None].expand(-1, -1, outputs.shape[2]))
+
+    def _real(self, slots: Tensor) -> Tensor:
+        """(B, S), True for slots (S,) that hold a token."""
+        assert self.lengths is not None
+        return slots < self.lengths[:, None]

@@ -1,11 +1,11 @@
-"""Where a token stands: five ways of telling a model the order of its tokens.
+"""Positions: five ways to give a model the order of its tokens.
 
 A scheme acts in one of two places, so there are two small interfaces:
 
 `Embedding`   on the token's vector before the first layer: x_t + p_t      learned, sinusoidal
 `Relative`    inside attention, on queries and keys or on their scores     rotary, alibi
 
-`none` does nothing in either place; a causal model can still count what it sees.
+`none` does nothing in either place; a causal model can still count the tokens it sees.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 from attnlab.base.errors import UserError, unknown
 
 
@@ -23,7 +23,7 @@ class Embedding(nn.Module):
     """Positions added to embeddings; this one adds nothing."""
 
     longest: int | None = None
-    """The longest sequence it knows, None when there is no limit."""
+    """The longest sequence it supports; None: no limit."""
 
     def forward(self, x: Tensor, at: Tensor) -> Tensor:
         """x (B, T, C) and positions (T,) or (B, T)."""
@@ -31,7 +31,7 @@ class Embedding(nn.Module):
 
 
 class Learned(Embedding):
-    """p_t is a row of a trained table. Knows nothing beyond its last row. Gehring et al. 2017."""
+    """p_t is a row of a trained table. There is nothing beyond its last row. Gehring et al. 2017."""
 
     def __init__(self, width: int, context: int) -> None:
         super().__init__()
@@ -59,16 +59,16 @@ class Relative(nn.Module):
     """Positions inside attention; this one changes nothing."""
 
     def rotate(self, vectors: Tensor, at: Tensor) -> Tensor:
-        """Queries or keys (B, H, T, D) that stand at positions (T,) or (B, T)."""
+        """Queries or keys (B, H, T, D) at positions (T,) or (B, T)."""
         return vectors
 
     def bias(self, queries_at: Tensor, keys_at: Tensor) -> Tensor | None:
-        """What to add to the scores (B, H, T, S), for positions (T,) or (B, T) of queries, (S,) of keys."""
+        """Added to the scores (B, H, T, S), for positions (T,) or (B, T) of queries, (S,) of keys."""
         return None
 
 
 class Rotary(Relative):
-    """Turn pair i of a query or key by t·θ_i, θ_i = 10000^{-2i/D}. Su et al. 2021.
+    """Rotate pair i of a query or key by t·θ_i, θ_i = 10000^{-2i/D}. Su et al. 2021.
 
     q_t·k_s then depends on the positions through t - s only.
     """
@@ -77,7 +77,7 @@ class Rotary(Relative):
         super().__init__()
         if head_width % 2:
             raise UserError(
-                f"rotary positions turn pairs of numbers, and a head of width {head_width} is odd: "
+                f"rotary positions rotate pairs of numbers, and the head width {head_width} is odd: "
                 "choose width and heads so that width / heads is even."
             )
         self.pairs = head_width // 2
@@ -85,7 +85,7 @@ class Rotary(Relative):
     def rotate(self, vectors: Tensor, at: Tensor) -> Tensor:
         angle = _angles(at, self.pairs)  # (T, D/2) or (B, T, D/2)
         if angle.dim() == 3:
-            angle = angle[:, None]  # one for all heads
+            angle = angle[:, None]  # the same for all heads
         cos, sin = angle.cos().to(vectors.dtype), angle.sin().to(vectors.dtype)
         # The pairs are (first half, second half): the same rotation up to the order of the channels.
         first, second = vectors.chunk(2, dim=-1)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from attnlab.attention.parts.rms_norm import RMSNorm
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 
-def split_heads(x: Tensor, heads: int) -> Tensor:
-    """(B, T, H·D) to (B, H, T, D)."""
-    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+def split_heads(Q: Tensor, n_heads: int) -> Tensor:
+    """Give each head its own D consecutive features: (B, T, C) → (B, T, H, D) → (B, H, T, D)."""
+    return Q.unflatten(-1, (n_heads, -1)).transpose(-3, -2)
 
 
-def merge_heads(x: Tensor) -> Tensor:
-    """(B, H, T, D) to (B, T, H·D)."""
-    return x.transpose(1, 2).flatten(2)
+def merge_heads(y: Tensor) -> Tensor:
+    """The inverse of `split_heads`: (B, H, T, D) → (B, T, H, D) → (B, T, C)."""
+    return y.transpose(-3, -2).flatten(-2)
 
 
 class LinearProjections(nn.Module):
@@ -53,7 +53,7 @@ class QKNorm(nn.Module):
 
 
 class NoQKNorm(nn.Module):
-    """Queries and keys as they are."""
+    """Queries and keys unchanged."""
 
     def forward(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         return queries, keys

@@ -1,10 +1,10 @@
-"""Weighted averages as small states that can be carried along a sequence and kept in a cache.
+"""Weighted averages as small states that are carried along a sequence and stored in a cache.
 
-A state (ℓ, y) is a set of values summed up: ℓ = log Σ exp(a_i) its weight, y = Σ exp(a_i - ℓ) v_i its
-average. A state stands for its set in any larger sum, and no exponent is ever positive, so nothing
-overflows and no large weight can wipe out what came before it.
+A state (ℓ, y) summarises a set of values: ℓ = log Σ exp(a_i) its weight, y = Σ exp(a_i - ℓ) v_i its
+average. A state replaces its set in any larger sum, and no exponent is ever positive, so nothing
+overflows and no large weight can erase the values before it.
 
-Log weights are (..., T, K) with K = D, one for each channel, or K = 1, one for all of them; averages are
+Log weights are (..., T, K) with K = D, one per channel, or K = 1, one for all of them; averages are
 (..., T, D). All sums are in 32 bits or more.
 """
 
@@ -21,16 +21,16 @@ from attnlab.attention.parts.cache import Cache
 State = tuple[Tensor, Tensor]
 
 NOTHING = -1e30
-"""The log weight of nothing. Finite, so that the difference of two of them is 0 and not nan."""
+"""The log weight of an empty set. Finite, so that the difference of two of them is 0 and not nan."""
 
 
 def hide(logits: Tensor, padding: Tensor | None) -> Tensor:
-    """Log weights (B, H, T, K) with those of padding (B, T) taken away."""
+    """Log weights (B, H, T, K) with those of padding (B, T) removed."""
     return logits if padding is None else logits.masked_fill(~padding[:, None, :, None], NOTHING)
 
 
 def pool(logits: Tensor, values: Tensor, dim: int = -2) -> State:
-    """The state of all values along `dim`, which is kept with size 1."""
+    """The state of all values along `dim`, which keeps size 1."""
     total = logits.logsumexp(dim, keepdim=True)
     return total, ((logits - total).exp() * values).sum(dim, keepdim=True)
 
@@ -43,7 +43,7 @@ def prefixes(logits: Tensor, values: Tensor, start: State | None = None) -> Stat
     """
     if start is not None:
         logits, values = torch.cat((start[0], logits), -2), torch.cat((start[1], values), -2)
-    top = logits.detach().cummax(-2).values  # cancels in the end, so it needs no gradient
+    top = logits.detach().cummax(-2).values  # cancels in the result, so it needs no gradient
     gain = (logits - top).exp()
     columns = top if top.shape[-1] == 1 else torch.cat((top, top), -1)
     sums, weights = decaying_sums(columns, torch.cat((gain * values, gain), -1)).split(
@@ -57,14 +57,14 @@ def decaying_sums(top: Tensor, gain: Tensor) -> Tensor:
     """s_t = exp(top_{t-1} - top_t) s_{t-1} + gain_t for a rising top (..., T, 1 or D) and gains (..., T, D).
 
     In chunks of √T: one loop runs inside all chunks at once, one from chunk to chunk. O(T) time and memory
-    in 2√T steps. Unbound, not indexed: the gradient of an index is as large as the whole, T for each step.
+    in 2√T steps. Unbound, not indexed: the gradient of an index has the size of the whole tensor, T per step.
     """
     length = top.shape[-2]
     size = math.isqrt(length - 1) + 1
-    missing = -length % size
-    top = torch.cat((top, top[..., -1:, :].expand(*top.shape[:-2], missing, top.shape[-1])), -2)
+    filler = -length % size
+    top = torch.cat((top, top[..., -1:, :].expand(*top.shape[:-2], filler, top.shape[-1])), -2)
     top = top.unflatten(-2, (-1, size))  # (..., chunks, size, ·)
-    first, *gains = F.pad(gain, (0, 0, 0, missing)).unflatten(-2, (-1, size)).unbind(-2)
+    first, *gains = F.pad(gain, (0, 0, 0, filler)).unflatten(-2, (-1, size)).unbind(-2)
 
     decays = (top[..., :-1, :] - top[..., 1:, :]).exp().unbind(-2)
     inside = [first]  # sums since the beginning of the chunk
@@ -84,14 +84,14 @@ def decaying_sums(top: Tensor, gain: Tensor) -> Tensor:
 
 
 def shift(states: State, steps: int) -> State:
-    """The state of step t moved to t + steps, with nothing in its place; backwards for negative steps."""
+    """The state of step t moved to t + steps, empty states in its place; backwards for negative steps."""
     T = states[0].shape[-2]
     move = (steps, -steps) if abs(steps) < T else (T, -T) if steps > 0 else (-T, T)
     return F.pad(states[0], (0, 0, *move), value=NOTHING), F.pad(states[1], (0, 0, *move))
 
 
 def running(logits: Tensor, values: Tensor, cache: Cache | None, name: str) -> Tensor:
-    """Averages of the values so far, continuing from and kept in `cache` under `name`.
+    """Averages of the values so far, continued from and stored in `cache` under `name`.
 
     Padding has no weight and comes last in its row, so the last state is that of the last real token.
     """

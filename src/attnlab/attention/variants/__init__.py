@@ -1,4 +1,4 @@
-"""The kinds of attention besides the vanilla one; each file enters its own into the registry."""
+"""The kinds of attention besides the vanilla one; each file adds its own to the registry."""
 
 from attnlab.attention.variants import (
     additive,

@@ -1,9 +1,9 @@
-"""A small network decides how well a query and a key go together.
+"""A small network computes how well a query and a key match.
 
     S_tj = aᵀ tanh(q_t + k_j),   Y = softmax(S) V
 
 Bahdanau, Cho and Bengio 2015, arXiv:1409.0473, the first attention. O(T²) time and memory, with the head
-width D as a factor of the memory: the tanh stands between all pairs.
+width D as a factor of the memory: the tanh is computed for all pairs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from attnlab.attention.attention import Attention
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.parts.weighting import Weighted, softmax
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class Additive(nn.Module):
-    """aᵀ tanh(q + k), with its own a for each head."""
+    """aᵀ tanh(q + k), with one a per head."""
 
     def __init__(self, shape: MixerShape) -> None:
         super().__init__()

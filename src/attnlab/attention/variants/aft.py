@@ -1,9 +1,9 @@
-"""Attention Free Transformer: what all its forms share.
+"""Attention Free Transformer, in four forms.
 
     Y_t = σ(Q_t) ⊙ Σ_j exp(K_j + w_tj) ⊙ V_j / Σ_j exp(K_j + w_tj)
 
-No query meets a key. Keys say how much a token counts, for each channel; the learned w_tj says how much
-position t cares for position j; the query only gates the result. The forms differ in w.
+Queries are not compared with keys. Keys are the log weights of a token, one per channel; the learned w_tj is
+that of position j for position t; the query only gates the result. The forms differ in w.
 
 Zhai et al. 2021, "An attention free Transformer", arXiv:2105.14103.
 """
@@ -17,12 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
-from attnlab.attention.parts.masks import positions_of
 from attnlab.attention.parts.projections import merge_heads, split_heads
 from attnlab.attention.parts.states import NOTHING, State, hide, pool, prefixes, running, shift
+from attnlab.attention.parts.weighting import Dropout, positions_of
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 PAPER = "Zhai et al. 2021, arXiv:2105.14103"
 
@@ -30,7 +29,7 @@ PAPER = "Zhai et al. 2021, arXiv:2105.14103"
 class AFT(nn.Module):
     """`pooling` turns log weights (B, G, T, K) and values (B, G, T, D) into averages (B, G, T, D).
 
-    G groups of channels: K = D gives each channel its own weight, K = 1 one to a whole group.
+    G groups of channels: K = D is one weight per channel, K = 1 one per group.
     """
 
     def __init__(self, shape: MixerShape, pooling: nn.Module, groups: int = 1, key_width: int | None = None) -> None:
@@ -115,19 +114,19 @@ class FullPooling(BiasedPooling):
     def whole(self, keys: Tensor, values: Tensor) -> Tensor:
         T = keys.shape[2]
         w = (self.queries[:T] @ self.keys[:T].T).to(keys.dtype)
-        w = w - w.amax(-1, keepdim=True).detach()  # a factor of exp(w) that only t depends on cancels
+        w = w - w.amax(-1, keepdim=True).detach()  # a factor of exp(w) that depends on t alone cancels
         if not self.causal:
             sums, weights = by_product(w, keys, values, keys.detach().amax(-2, keepdim=True))
             return sums / weights
-        top = keys.detach().cummax(-2).values  # as does one of exp(K) that every j ≤ t has in sight
-        # Split, not sliced: the gradient of a slice is as large as the whole, T² for each of T/BLOCK rows.
+        top = keys.detach().cummax(-2).values  # as does a factor of exp(K) that all j ≤ t share
+        # Split, not sliced: the gradient of a slice has the size of the whole, T² for each of T/BLOCK rows.
         rows = enumerate(w.split(BLOCK))
         return torch.cat([self._block(n * BLOCK, part, keys, values, top) for n, part in rows], 2)
 
     def _block(self, a: int, w: Tensor, keys: Tensor, values: Tensor, top: Tensor) -> Tensor:
-        """Averages for positions a … b-1, whose rows of w are given.
+        """Averages for positions a … b-1, with their rows of w.
 
-        All before a by a product, those from a on pair by pair.
+        Keys before a by a matrix product, those from a on pair by pair.
         """
         b = a + w.shape[0]
         future = torch.ones(b - a, b - a, dtype=torch.bool, device=w.device).triu(1)
@@ -143,7 +142,7 @@ class FullPooling(BiasedPooling):
 
 
 def by_product(w: Tensor, keys: Tensor, values: Tensor, top: Tensor) -> tuple[Tensor, Tensor]:
-    """Σ_j exp(w_tj + K_j - top) V_j and the same without V, for w (T, S) and keys (B, G, S, K) all in sight.
+    """Σ_j exp(w_tj + K_j - top) V_j and the same without V, for w (T, S) and keys (B, G, S, K), all visible.
 
     exp(K + w) = exp(w) exp(K) makes the sum over j a matrix product.
     """
@@ -157,7 +156,7 @@ def aft_full(shape: MixerShape) -> AFT:
 
 
 class WindowPooling(BiasedPooling):
-    """`table` (G or 1, context or 1, offsets) holds w for t - j = 0 … s-1, or 1-s … s-1 when not causal."""
+    """`table` (G or 1, context or 1, offsets) contains w for t - j = 0 … s-1, or 1-s … s-1 when not causal."""
 
     def __init__(self, table: nn.Parameter, window: int, causal: bool) -> None:
         super().__init__()
@@ -182,7 +181,7 @@ class WindowPooling(BiasedPooling):
             beyond.append(shift(_reversed(prefixes(*_reversed((keys, values)))), -s))
             top = keys.detach().amax(-2, keepdim=True)
             ahead = s - 1
-        # Nothing in sight of t exceeds `top`, and something is near it: it cancels and needs no gradient.
+        # No visible log weight exceeds `top`, and one is near it: it cancels and needs no gradient.
         top = top + w.detach().amax(2).clamp(min=0)
         weights = torch.stack([(log - top).exp() for log, _ in beyond])
         sums = (weights * torch.stack([average for _, average in beyond])).sum(0)
@@ -190,7 +189,7 @@ class WindowPooling(BiasedPooling):
         near_keys = F.pad(keys, (0, 0, s - 1, ahead), value=NOTHING)
         near_values = F.pad(values, (0, 0, s - 1, ahead))
         for column in range(w.shape[2]):
-            j = w.shape[2] - 1 - column  # the key of row 0 in this column, counted in the padded ones
+            j = w.shape[2] - 1 - column  # the key of row 0 in this column, as an index of the padded keys
             weight = (near_keys[:, :, j : j + T] + w[:, :, column] - top).exp()
             total = total + weight
             sums = sums + weight * near_values[:, :, j : j + T]

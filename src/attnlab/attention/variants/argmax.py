@@ -1,9 +1,9 @@
-"""Hard attention: each query takes the value of its best key and nothing else.
+"""Hard attention: each query takes the value of its best key only.
 
-    W_tj = 1 if j = argmax_{i in sight} q_t·k_i else 0,   Y = W V
+    W_tj = 1 if j = argmax_{i visible} q_t·k_i else 0,   Y = W V
 
 The limit of softmax attention as the queries grow. The weights are constant almost everywhere, so
-queries and keys get no gradient: training cannot move where it looks. O(T²) time and memory.
+queries and keys get no gradient: training cannot change which key is chosen. O(T²) time and memory.
 """
 
 from __future__ import annotations
@@ -12,17 +12,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from attnlab.attention.attention import Attention
-from attnlab.attention.parts.masks import Sight
 from attnlab.attention.parts.projections import LinearProjections
-from attnlab.attention.parts.weighting import Dot, Weighted, masked
+from attnlab.attention.parts.weighting import Dot, VisibleKeys, Weighted, masked
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
-def hard(scores: Tensor, sight: Sight) -> Tensor:
-    """1 at the highest score in sight, 0 elsewhere."""
-    best = masked(scores, sight.mask()).argmax(-1)
+def hard(scores: Tensor, visible: VisibleKeys) -> Tensor:
+    """1 at the highest score of a visible key, 0 elsewhere."""
+    best = masked(scores, visible.mask()).argmax(-1)
     return F.one_hot(best, scores.shape[-1]).to(scores.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Only the direction of queries and keys counts, with a learned sharpness for each head.
+"""Only the direction of queries and keys counts, with a learned sharpness per head.
 
     S_tj = τ · q_t·k_j / (|q_t| |k_j|),   Y = softmax(S) V
 
@@ -17,12 +17,11 @@ from attnlab.attention.attention import Attention
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.parts.weighting import Weighted, softmax
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class Cosine(nn.Module):
-    """τ cos(q, k). Without τ the scores stay within ±1 and no key can win."""
+    """τ cos(q, k). Without τ the scores stay within ±1 and no weight can be close to 1."""
 
     def __init__(self, heads: int) -> None:
         super().__init__()

@@ -2,8 +2,8 @@
 
     S_tj = -|q_t - k_j|² / (2√D),   Y = softmax(S) V
 
-As |q - k|² = |q|² - 2 q·k + |k|², and softmax forgets |q|², this is the scaled dot product minus
-|k_j|² / (2√D): a long key can no longer win by its length alone. Kim, Papamakarios and Mnih 2021,
+As |q - k|² = |q|² - 2 q·k + |k|², and softmax cancels |q|², this is the scaled dot product minus
+|k_j|² / (2√D): a long key has no advantage by its length alone. Kim, Papamakarios and Mnih 2021,
 arXiv:2006.04710. O(T²) time and memory.
 """
 
@@ -17,8 +17,7 @@ from attnlab.attention.attention import Attention
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.parts.weighting import Weighted, softmax
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class NegativeDistance(nn.Module):

@@ -1,12 +1,12 @@
-"""Additive attention: the sequence is summed up in one query and one key, which then meet every token.
+"""Additive attention: the sequence is summarised in one query and one key, which are combined with every token.
 
     q̄ = Σ_i softmax(w·q_i/√D) q_i,   p_i = q̄ ⊙ k_i,   k̄ = Σ_i softmax(u·p_i/√D) p_i
     y_i = A (k̄ ⊙ v_i) + q_i
 
 Wu et al. 2021, "Fastformer: Additive attention can be all you need", arXiv:2108.09084.
 
-In the causal form the sums at t run over i ≤ t, and p_i uses the q̄ that was known at i: with the q̄ of t
-all p_i would have to be made again for every t. O(T) time and memory; decoding keeps two averages.
+In the causal form the sums at t run over i ≤ t, and p_i uses the q̄ of position i: with the q̄ of t
+all p_i would have to be computed again for every t. O(T) time and memory; decoding keeps two averages.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
 from attnlab.attention.parts.projections import LinearProjections, merge_heads
 from attnlab.attention.parts.states import hide, pool, running
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 
 class Fastformer(nn.Module):

@@ -1,4 +1,4 @@
-"""Fewer keys and values than queries: groups of query heads look into the same memory.
+"""Fewer keys and values than queries: groups of query heads share keys and values.
 
     Y_i = softmax(Q_i K_gᵀ / √D) V_g,   g = the group of head i
 
@@ -11,8 +11,7 @@ from __future__ import annotations
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 @variant(

@@ -1,9 +1,9 @@
-"""Attention whose kernel is a product of features, so that keys and values can be summed up once.
+"""Attention whose kernel is a product of features, so that keys and values are summed once.
 
     y_t = φ(q_t)ᵀ Σ_{j ≤ t} φ(k_j) v_jᵀ / φ(q_t)ᵀ Σ_{j ≤ t} φ(k_j)
 
 with φ(x) = elu(x) + 1 for `linear`: Katharopoulos et al. 2020, "Transformers are RNNs", arXiv:2006.16236.
-O(T) time and memory; decoding keeps two sums, whatever the length.
+O(T) time and memory; decoding stores two sums, whatever the length.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
-from attnlab.attention.parts.masks import positions_of
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import LinearProjections, merge_heads, qk_norm
+from attnlab.attention.parts.weighting import Dropout, positions_of
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 CHUNK = 64
 
@@ -41,7 +40,7 @@ class KernelAttention(nn.Module):
         queries, keys = self.norm(queries, keys)
         at = positions_of(x) if cache is None else cache.positions(x)
         queries, keys = self.relative.rotate(queries, at), self.relative.rotate(keys, at)
-        with torch.autocast(x.device.type, enabled=False):  # sums over T tokens need their 32 bits
+        with torch.autocast(x.device.type, enabled=False):  # sums over T tokens need 32 bits
             y = self._mix(queries, keys, values, padding, cache)
         if cache is not None:
             cache.advance(x, padding)
@@ -53,7 +52,7 @@ class KernelAttention(nn.Module):
         queries, keys = self.features(_wide(queries), _wide(keys))
         if padding is not None:
             keys = keys * padding[:, None, :, None]
-        # A column of ones among the values makes the same sums give the normaliser.
+        # A column of ones among the values: the same sums then contain the normaliser.
         values = F.pad(_wide(values), (0, 1), value=1.0)
         if not self.causal:
             y = queries @ (keys.transpose(-1, -2) @ values)
@@ -63,15 +62,15 @@ class KernelAttention(nn.Module):
             if cache is not None:
                 cache.state["sums"] = sums
         mixed, weight = y[..., :-1], y[..., -1:]
-        answered = weight > 1e-20  # a query that no key answers gets nothing, and no gradient of 0/0
-        return torch.where(answered, mixed / torch.where(answered, weight, 1.0), 0.0)
+        matched = weight > 1e-20  # a query that matches no key gives 0, and no gradient of 0/0
+        return torch.where(matched, mixed / torch.where(matched, weight, 1.0), 0.0)
 
 
 def causal_sums(queries: Tensor, keys: Tensor, values: Tensor, start: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """Σ_{j ≤ t} (q_t·k_j) v_j for features (B, H, T, R) and values (B, H, T, D), and the last Σ k_j v_jᵀ.
 
-    In chunks: within one by its small lower triangle, before it by the sums (R, D) of all earlier ones.
-    That takes T/CHUNK such sums in memory, where a running sum for every token would take T.
+    In chunks: within a chunk by its small lower triangle, before it by the sums (R, D) of all earlier ones.
+    That stores T/CHUNK such sums, where a running sum per token would store T.
     """
     length = queries.shape[-2]
     size = min(CHUNK, length)
@@ -93,7 +92,7 @@ def _wide(x: Tensor) -> Tensor:
 
 
 class Elu(nn.Module):
-    """φ(x) = elu(x) + 1: positive, and straight where x is."""
+    """φ(x) = elu(x) + 1: positive, and linear where x is."""
 
     def forward(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         return F.elu(queries) + 1, F.elu(keys) + 1

@@ -2,8 +2,8 @@
 
     W_tj = exp(s_tj) / Σ_{i ≤ T} exp(s_ti) for j ≤ t, 0 for j > t
 
-No value of the future is read, but the normaliser sums over all T scores: every output is scaled by how
-much the query would have liked the future, and that tells of it. While decoding there is no future yet,
+No value of the future is read, but the normaliser sums over all T scores: every output is scaled by the
+scores of future keys, and so depends on them. While decoding there is no future yet,
 so a trained model meets scales it has never seen. O(T²) time and memory.
 """
 
@@ -12,17 +12,15 @@ from __future__ import annotations
 from torch import Tensor
 
 from attnlab.attention.attention import Attention
-from attnlab.attention.parts.masks import Sight
 from attnlab.attention.parts.projections import LinearProjections
-from attnlab.attention.parts.weighting import Dot, Weighted, masked
+from attnlab.attention.parts.weighting import Dot, VisibleKeys, Weighted, masked
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
-def mask_after_softmax(scores: Tensor, sight: Sight) -> Tensor:
-    weights = masked(scores, sight.tokens()).softmax(-1)
-    past = sight.past()
+def mask_after_softmax(scores: Tensor, visible: VisibleKeys) -> Tensor:
+    weights = masked(scores, visible.tokens()).softmax(-1)
+    past = visible.past()
     return weights if past is None else weights * past
 
 

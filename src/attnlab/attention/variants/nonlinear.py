@@ -4,8 +4,8 @@
     nonlinear-qkv           all three are
     mlp-qkv                 each is a small network, gelu(xW + b) U + c, with half the width inside
 
-A composition of linear maps is linear, so plain QKᵀ is a bilinear form in the tokens; a bend in between
-lifts that. O(T²) time.
+A composition of linear maps is linear, so plain QKᵀ is a bilinear form in the tokens; a nonlinearity in between
+removes that restriction. O(T²) time.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ from torch import Tensor, nn
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import LinearProjections, split_heads
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
-class BentProjections(LinearProjections):
-    """Linear projections with gelu on those named in `bent`, letters of "qkv"."""
+class NonlinearProjections(LinearProjections):
+    """Linear projections with gelu on those in `names`, letters of "qkv"."""
 
-    def __init__(self, shape: MixerShape, bent: str) -> None:
+    def __init__(self, shape: MixerShape, names: str) -> None:
         super().__init__(shape)
-        self.bent = bent
+        self.names = names
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        made = dict(zip("qkv", super().forward(x), strict=True))
-        queries, keys, values = (F.gelu(y) if name in self.bent else y for name, y in made.items())
+        projected = zip("qkv", super().forward(x), strict=True)
+        queries, keys, values = (F.gelu(y) if name in self.names else y for name, y in projected)
         return queries, keys, values
 
 
 class MLPProjections(nn.Module):
-    """A small network each for queries, keys and values."""
+    """One small network for queries, one for keys, one for values."""
 
     def __init__(self, shape: MixerShape) -> None:
         super().__init__()
@@ -57,23 +56,22 @@ class MLPProjections(nn.Module):
 PAPER = "no paper: an ablation"
 
 
-def _enter(bent: str) -> None:
-    names = ", ".join(bent.upper())
+def _register(names: str) -> None:
 
     @variant(
-        f"nonlinear-{bent}",
-        equation=f"softmax(QKᵀ/√D) V, gelu on {names}",
+        f"nonlinear-{names}",
+        equation=f"softmax(QKᵀ/√D) V, gelu on {', '.join(names.upper())}",
         paper=PAPER,
         time=2,
         memory=1,
         positions=INSIDE,
     )
     def build(shape: MixerShape) -> Attention:
-        return Attention(shape, BentProjections(shape, bent), Fused(shape.dropout))
+        return Attention(shape, NonlinearProjections(shape, names), Fused(shape.dropout))
 
 
-for _bent in ("q", "k", "v", "qkv"):
-    _enter(_bent)
+for _names in ("q", "k", "v", "qkv"):
+    _register(_names)
 
 
 @variant(

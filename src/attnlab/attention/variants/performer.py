@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 from attnlab.attention.variants.linear import KernelAttention
 
 
@@ -25,15 +25,15 @@ class RandomFeatures(nn.Module):
 
     def __init__(self, head_width: int, count: int) -> None:
         super().__init__()
-        # Part of the model, not trained: saved with it, so that a loaded model computes the same.
+        # Not trained, but saved with the model, so that a loaded model computes the same.
         self.register_buffer("directions", orthogonal_directions(head_width, count))
 
     def forward(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         directions = self.directions.to(queries.dtype)
-        # Factors that no key depends on cancel in the normaliser. So each query may be scaled by its
+        # Factors that do not depend on the key cancel in the normaliser. So each query may be scaled by its
         # largest feature, and all keys by a constant: ω·k - |k|²/2 ≤ |ω|²/2, and e^60 leaves room for
-        # sums. A maximum over the keys would cancel too, but reaches into the future, and one long key
-        # there could push the past below the smallest number there is.
+        # sums. A maximum over the keys would cancel too, but depends on the future, and one long key
+        # there could make the past underflow.
         q, k = _exponents(queries, directions), _exponents(keys, directions)
         excess = (directions.square().sum(-1).max() / 2 - 60).clamp(min=0)
         return (q - q.amax(-1, keepdim=True)).exp(), (k - excess).exp()
@@ -45,14 +45,14 @@ def _exponents(x: Tensor, directions: Tensor) -> Tensor:
 
 
 def orthogonal_directions(width: int, count: int) -> Tensor:
-    """(count, width): blocks of orthogonal rows, as long as rows of N(0, I) are."""
+    """(count, width): blocks of orthogonal rows with the lengths of rows of N(0, I)."""
     blocks = [_rotation(width) for _ in range(-(-count // width))]
     lengths = torch.randn(count, width).norm(dim=-1, keepdim=True)
     return torch.cat(blocks)[:count] * lengths
 
 
 def _rotation(width: int) -> Tensor:
-    """An orthogonal matrix, every one as likely as every other: QR alone prefers some signs."""
+    """A uniformly distributed orthogonal matrix: QR alone prefers some signs."""
     q, r = torch.linalg.qr(torch.randn(width, width))
     return q * r.diagonal().sign()
 

@@ -1,7 +1,7 @@
-"""Do queries, keys and values need a projection each? Softmax attention in which some share one.
+"""Softmax attention in which queries, keys and values share projections.
 
-    shared-qk    Q = K = xW      scores are symmetric, and a token likes itself best
-    shared-kv    K = V = xW      what is matched is what is read
+    shared-qk    Q = K = xW      scores are symmetric, and a token's best match is itself
+    shared-kv    K = V = xW      the same vector is matched and read
     shared-qv    Q = V = xW
     shared-qkv   Q = K = V = xW
 
@@ -16,12 +16,11 @@ from torch import Tensor, nn
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import split_heads
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
-from attnlab.attention.variant import INSIDE
+from attnlab.attention.variant import INSIDE, MixerShape
 
 
 class SharedProjections(nn.Module):
-    """`plan` names the matrix that makes queries, keys and values: (0, 0, 1) shares the first two."""
+    """`plan` has the number of the matrix for queries, keys and values: (0, 0, 1) shares the first two."""
 
     def __init__(self, shape: MixerShape, plan: tuple[int, int, int]) -> None:
         super().__init__()
@@ -31,8 +30,8 @@ class SharedProjections(nn.Module):
         self.matrices = nn.Linear(shape.width, self.count * shape.width, bias=shape.bias)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        made = self.matrices(x).chunk(self.count, dim=-1)
-        queries, keys, values = (split_heads(made[number], self.heads) for number in self.plan)
+        projected = self.matrices(x).chunk(self.count, dim=-1)
+        queries, keys, values = (split_heads(projected[number], self.heads) for number in self.plan)
         return queries, keys, values
 
 
@@ -44,7 +43,7 @@ PLANS = {
 }
 
 
-def _enter(name: str) -> None:
+def _register(name: str) -> None:
     plan, equation, paper = PLANS[name]
 
     @variant(name, equation=equation, paper=paper, time=2, memory=1, positions=INSIDE)
@@ -53,4 +52,4 @@ def _enter(name: str) -> None:
 
 
 for _name in PLANS:
-    _enter(_name)
+    _register(_name)

@@ -1,11 +1,11 @@
-"""Attention weights without comparing tokens: each position writes its own row of scores.
+"""Attention weights without comparing tokens: each position computes its own row of scores.
 
     Y_i = softmax(S_i) (x V_i),   Y = [Y_1; …; Y_H] A
 
-    synthesizer                   S_i = relu(x A_i + b_1) B_i + b_2        a B_i for each head
+    synthesizer                   S_i = relu(x A_i + b_1) B_i + b_2        one B_i per head
     synthesizer-shared            S_i = relu(x A_i + b_1) B + b_2          one B for all heads
     synthesizer-factorised-dense  S_i[t, j] = a_i(x_t)[j div n] · b_i(x_t)[j mod n]
-    synthesizer-random            S_i = R_i                                the input is not asked at all
+    synthesizer-random            S_i = R_i                                the input is ignored
     synthesizer-factorised-random S_i = L_i R_iᵀ
 
 Tay et al. 2020, "Synthesizer: Rethinking self-attention in Transformer models", arXiv:2005.00743.
@@ -21,13 +21,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.dropout import Dropout
-from attnlab.attention.parts.masks import Sight, positions_of
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import merge_heads, split_heads
-from attnlab.attention.parts.weighting import softmax
+from attnlab.attention.parts.weighting import Dropout, VisibleKeys, positions_of, softmax
 from attnlab.attention.registry import variant
-from attnlab.attention.shape import MixerShape
+from attnlab.attention.variant import MixerShape
 
 
 class Synthesizer(nn.Module):
@@ -47,14 +45,12 @@ class Synthesizer(nn.Module):
         values = split_heads(self.values(x), self.heads)
         at = positions_of(x) if cache is None else cache.positions(x)
         if cache is None:
-            sight = Sight(at, at, self.causal, padding)
+            visible = VisibleKeys(at, at, self.causal, padding)
         else:
-            values = cache.append("values", values, at)
-            cache.advance(x, padding)
-            sight = cache.sight(at, values.shape[2])
+            visible, (values,) = cache.extend(x, padding, at, values=values)
         scores = self.scores(x, at, values.shape[2])
-        bias = self.relative.bias(sight.queries_at, sight.keys_at)
-        weights = softmax(scores if bias is None else scores + bias, sight)
+        bias = self.relative.bias(visible.queries_at, visible.keys_at)
+        weights = softmax(scores if bias is None else scores + bias, visible)
         return self.output(merge_heads(self.dropout(weights).to(values.dtype) @ values))
 
 
@@ -71,7 +67,7 @@ class Dense(nn.Module):
     def forward(self, x: Tensor, at: Tensor, keys: int) -> Tensor:
         hidden = F.relu(split_heads(self.a(x), self.heads))  # (B, H, T, D)
         scores = hidden @ self.b[..., :keys] + self.b2[:keys]
-        # A position without a column of its own scores 0.
+        # A position without a column has the score 0.
         return F.pad(scores, (0, keys - scores.shape[-1]))
 
 
@@ -94,7 +90,7 @@ class FactorisedDense(nn.Module):
 
 
 class Random(nn.Module):
-    """A trained matrix of scores for each head, the same for every input."""
+    """A trained matrix of scores per head, the same for every input."""
 
     def __init__(self, shape: MixerShape) -> None:
         super().__init__()
@@ -141,7 +137,7 @@ def synthesizer(shape: MixerShape) -> Synthesizer:
     positions=ALIBI,
 )
 def synthesizer_shared(shape: MixerShape) -> Synthesizer:
-    # A block of `context` tokens gives context - 1 inputs with a next token each: so many columns.
+    # A block of `context` tokens has context - 1 inputs with a next token: one column for each.
     return Synthesizer(shape, Dense(shape, groups=1, columns=max(1, shape.context - 1)))
 
 

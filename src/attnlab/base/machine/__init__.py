@@ -1,1 +1,1 @@
-"""What this machine is and can do: cores, memory, devices, precisions."""
+"""This machine: cores, memory, devices, precisions."""

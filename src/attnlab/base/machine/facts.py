@@ -1,6 +1,6 @@
-"""Facts about the machine: cores and memory this process may use, devices, versions, the hub.
+"""Facts about the machine: cores and memory available to this process, devices, versions, the hub.
 
-A container's limits (cgroups) count, not what the host has.
+A container's limits (cgroups) apply, not the host's size.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from attnlab.base.errors import UserError
 from attnlab.version import __version__
 
 GIB = 1024**3
@@ -35,20 +36,20 @@ PACKAGES = (
 
 
 def cores() -> int:
-    """How many CPU cores this process may use."""
+    """The number of CPU cores available to this process."""
     try:
         allowed = len(os.sched_getaffinity(0))
-    except AttributeError:  # not every system can say
+    except AttributeError:  # not on every system
         allowed = os.cpu_count() or 1
     quota = _cgroup("cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit():
         allowed = min(allowed, max(1, int(quota[0]) // int(quota[1])))
-    granted = os.environ.get("SLURM_CPUS_ON_NODE", "")  # not every cluster binds a job to its cores
+    granted = os.environ.get("SLURM_CPUS_ON_NODE", "")  # some clusters do not bind a job to its cores
     return min(allowed, int(granted)) if granted.isdigit() else allowed
 
 
 def memory() -> tuple[int, int]:
-    """Bytes of memory in all and free, within the limits of a container."""
+    """Bytes of memory, total and free, within the limits of a container."""
     seen = psutil.virtual_memory()
     total, free = int(seen.total), int(seen.available)
     limit, used = _cgroup("memory.max"), _cgroup("memory.current")
@@ -65,7 +66,7 @@ def _cgroup(name: str) -> str:
 
 
 def cpu_name() -> str:
-    """The processor's own name."""
+    """The name of the processor."""
     try:
         found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
@@ -74,7 +75,7 @@ def cpu_name() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the packages a result depends on, as far as they are installed."""
+    """Versions of Python and of the packages a result depends on, if installed."""
     found = {"python": platform.python_version(), "attnlab": __version__}
     for package in PACKAGES:
         try:
@@ -85,7 +86,7 @@ def versions() -> dict[str, str]:
 
 
 def devices() -> list[str]:
-    """The accelerators torch can use, by name; empty on a machine with none."""
+    """The names of the accelerators torch can use."""
     import torch
 
     found = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in range(torch.cuda.device_count())]
@@ -94,8 +95,30 @@ def devices() -> list[str]:
     return found
 
 
+def resolve_device(requested: str) -> str:
+    """The device for a setting: 'auto' is an accelerator if there is one; a missing device is an error."""
+    import torch
+
+    if requested == "auto":
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        kind = torch.device(requested)
+    except RuntimeError:
+        raise UserError(f"--device: {requested!r} is not a device: use auto, cpu, cuda, cuda:1 or mps.") from None
+    available = {
+        "cpu": True,
+        "cuda": (kind.index or 0) < torch.cuda.device_count(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if not available.get(kind.type, False):
+        raise UserError(f"--device: {requested!r} does not exist on this machine: use --device auto or --device cpu.")
+    return requested
+
+
 def describe() -> dict[str, Any]:
-    """The machine as a run records it."""
+    """The description of the machine that a run records."""
     total, _ = memory()
     return {
         "host": platform.node(),
@@ -125,13 +148,13 @@ def _git(folder: Path, *words: str) -> str | None:
     return done.stdout.strip() if done.returncode == 0 else None
 
 
-def hub() -> str:
-    """Whether the model hub answers: 'reachable', or why not."""
+def hub_status() -> str:
+    """Whether the model hub answers: 'reachable', or the reason why not."""
     import urllib.error
     import urllib.request
 
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
-        return "switched off (HF_HUB_OFFLINE)"
+        return "disabled (HF_HUB_OFFLINE)"
     try:
         from huggingface_hub import constants
     except ImportError:
@@ -140,7 +163,7 @@ def hub() -> str:
         with urllib.request.urlopen(urllib.request.Request(constants.ENDPOINT, method="HEAD"), timeout=4):
             return "reachable"
     except urllib.error.HTTPError:
-        return "reachable"  # it answered, if only to say that it does not like the question
+        return "reachable"  # any answer counts
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         return f"not reachable ({reason})"

@@ -1,7 +1,7 @@
-"""The most memory a run has held at once, and a limit that makes too much of it an error instead of a kill.
+"""The peak memory of a run, and a limit that turns too much memory into an error instead of a killed process.
 
-On a GPU the allocator keeps count. On a CPU the system does, for the whole process, libraries included: Linux lets a
-process set that mark back, so that each run in it has its own. Elsewhere nothing is said.
+On a GPU the allocator counts. On a CPU the system counts for the whole process, libraries included; Linux lets a
+process reset its peak, so each run in it has its own. On other systems the peak is not known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESET_PEAK = "5"  # proc(5): sets the peak resident set size to what is resident
 
 
 def start_peak() -> None:
-    """From here on; what earlier runs let go of is given back first."""
+    """Start counting; memory that earlier runs released is returned to the system first."""
     import torch
 
     gc.collect()
@@ -35,7 +35,7 @@ def start_peak() -> None:
 
 
 def peak(device: str) -> int | None:
-    """Bytes at the highest point since `start_peak`, or None where the system does not say."""
+    """Bytes at the peak since `start_peak`, or None where the system does not report it."""
     if device.startswith("cuda"):
         import torch
 
@@ -54,21 +54,21 @@ def _status(name: str) -> int | None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    text = str(error).lower()  # a CPU's allocator raises a plain RuntimeError
+    text = str(error).lower()  # the CPU allocator raises a plain RuntimeError
     return isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text
 
 
 @contextmanager
 def within_free_memory() -> Iterator[None]:
-    """Inside, asking for more memory than is free fails: a machine that is out of it would kill the process."""
+    """Inside, allocating more than the free memory raises; without the limit the system would kill the process."""
     in_use = _status("VmData")
     if sys.platform != "linux" or in_use is None:
         yield
         return
     process = psutil.Process()
     soft, hard = process.rlimit(psutil.RLIMIT_DATA)
-    wanted = in_use + facts.memory()[1]
-    allowed = [limit for limit in (wanted, soft, hard) if limit >= 0]  # -1: no limit
+    in_use_and_free = in_use + facts.memory()[1]
+    allowed = [limit for limit in (in_use_and_free, soft, hard) if limit >= 0]  # -1: no limit
     process.rlimit(psutil.RLIMIT_DATA, (min(allowed), hard))
     try:
         yield

@@ -1,8 +1,8 @@
-"""Which number formats work here and how fast: tried in a child process, remembered on disk.
+"""Which number formats work on this machine and how fast: tried in a child process, cached on disk.
 
-Some machines advertise bf16 and then die of an illegal instruction at the first product. A child
-process takes that risk: what kills it is reported as not working. `auto` takes the fastest format
-that works, and leaves fp32 only for a clear gain, since the others round more coarsely.
+Some machines advertise bf16 and then die of an illegal instruction at the first product. A child process takes that
+risk: a format that kills it is reported as not working. The fastest format must be clearly faster than fp32, because
+the others round more coarsely.
 
     python -m attnlab.base.machine.precision cpu bf16     prints {"gflops": ...}
 """
@@ -25,7 +25,7 @@ CLEAR_GAIN = 1.2
 
 @dataclass(frozen=True)
 class Trial:
-    """How one format did: its speed in matrix products, or why it does not work."""
+    """The result for one format: its speed in matrix products, or the reason why it does not work."""
 
     precision: str
     gflops: float | None
@@ -33,7 +33,7 @@ class Trial:
 
 
 def measure(device: str, precision: str, size: int = 512, seconds: float = 0.3) -> float:
-    """Billions of floating-point operations a second in square matrix products, best of three."""
+    """Billions of floating-point operations per second in square matrix products, best of three."""
     import torch
 
     matrix = torch.randn(size, size, device=device).to(getattr(torch, DTYPES[precision]))
@@ -52,7 +52,7 @@ def measure(device: str, precision: str, size: int = 512, seconds: float = 0.3) 
 
 
 def try_in_child(device: str, precision: str, timeout: float = 60) -> Trial:
-    """Measure one format in a child process, so that a crash is an answer and not the end."""
+    """Measure one format in a child process, so a crash is a result and not the end."""
     command = [sys.executable, "-m", "attnlab.base.machine.precision", device, precision]
     package_root = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
@@ -71,26 +71,26 @@ def try_in_child(device: str, precision: str, timeout: float = 60) -> Trial:
 
 
 def trials(device: str, fresh: bool = False) -> list[Trial]:
-    """How each format does on `device`: from the last measurement of this machine, or measured now."""
+    """The results of all formats on `device`, from the cache of this machine or measured now."""
     key = _machine_key(device)
-    known = _remembered()
-    if key in known and not fresh:
-        return [Trial(**entry) for entry in known[key]]
-    found = [try_in_child(device, precision) for precision in DTYPES]
-    _remember({**known, key: [asdict(trial) for trial in found]})
-    return found
+    cache = _read_cache()
+    if key in cache and not fresh:
+        return [Trial(**entry) for entry in cache[key]]
+    results = [try_in_child(device, precision) for precision in DTYPES]
+    _write_cache({**cache, key: [asdict(trial) for trial in results]})
+    return results
 
 
-def fastest(found: list[Trial]) -> str:
-    """The format to train in: the fastest that works, fp32 unless another is clearly faster."""
-    speeds = {trial.precision: trial.gflops for trial in found if trial.gflops}
+def fastest(results: list[Trial]) -> str:
+    """The fastest format that works; fp32 unless another is clearly faster."""
+    speeds = {trial.precision: trial.gflops for trial in results if trial.gflops}
     best = max(speeds, key=lambda name: speeds[name], default="fp32")
     gain = speeds.get(best, 0.0) / speeds["fp32"] if speeds.get("fp32") else float("inf")
     return best if speeds and gain >= CLEAR_GAIN else "fp32"
 
 
 def choose(device: str) -> str:
-    """What `precision: auto` means on this device. fp16 on a CPU has no loss scaling: not a candidate."""
+    """The fastest usable format on this device, by matrix products; fp16 on a CPU has no loss scaling, so it is not."""
     usable = [trial for trial in trials(device) if device != "cpu" or trial.precision != "fp16"]
     return fastest(usable)
 
@@ -109,22 +109,22 @@ def _cache_file() -> Path:
     return Path(root) / "attnlab" / "precision.json"
 
 
-def _remembered() -> dict[str, list[dict[str, Any]]]:
+def _read_cache() -> dict[str, list[dict[str, Any]]]:
     try:
-        known = json.loads(_cache_file().read_text())
+        cache = json.loads(_cache_file().read_text())
     except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) else {}
+    return cache if isinstance(cache, dict) else {}
 
 
-def _remember(known: dict[str, list[dict[str, Any]]]) -> None:
+def _write_cache(cache: dict[str, list[dict[str, Any]]]) -> None:
     from attnlab.base.files import write_text
 
     try:
         _cache_file().parent.mkdir(parents=True, exist_ok=True)
-        write_text(_cache_file(), json.dumps(known, indent=1))
+        write_text(_cache_file(), json.dumps(cache, indent=1))
     except OSError:
-        pass  # a home that cannot be written to costs a new measurement next time, nothing else
+        pass  # without a cache, the next run measures again
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ SPLIT = mistakes_in(
         "the head axis comes before the batch: it belongs second, (B, n_heads, n_tok, n_embd_per_head).",
         lambda Q, n_heads: torch.stack(Q.chunk(n_heads, -1)),
     ),
-    ("split-ignored", "the tensor comes back unsplit: n_heads is not used.", unchanged),
+    ("split-ignored", "the tensor is returned unsplit: n_heads is not used.", unchanged),
 )
 
 MERGE = mistakes_in(
@@ -69,9 +69,9 @@ MERGE = mistakes_in(
         "the features of the heads are interleaved: join with the head axis before the features.",
         lambda y: y.permute(0, 2, 3, 1).flatten(-2),
     ),
-    ("merge-averaged", "the heads are averaged: put them side by side instead.", lambda y: y.mean(1)),
-    ("merge-summed", "the heads are added up: put them side by side instead.", lambda y: y.sum(1)),
-    ("merge-ignored", "the heads come back unmerged.", unchanged),
+    ("merge-averaged", "the heads are averaged: concatenate them instead.", lambda y: y.mean(1)),
+    ("merge-summed", "the heads are summed: concatenate them instead.", lambda y: y.sum(1)),
+    ("merge-ignored", "the heads are returned unmerged.", unchanged),
 )
 
 
@@ -86,7 +86,7 @@ SPLIT_QKV = (
         ("qkv-order", "K and V are returned in the wrong order.", lambda Q, K, V, h: _right_split(Q, V, K, h)),
         ("qkv-order", "Q and K are returned in the wrong order.", lambda Q, K, V, h: _right_split(K, Q, V, h)),
         ("qkv-repeated", "Q is returned three times.", lambda Q, K, V, h: _right_split(Q, Q, Q, h)),
-        ("qkv-one-unsplit", "V is not split: all three are.", lambda Q, K, V, h: (*_right_split(Q, K, V, h)[:2], V)),
+        ("qkv-one-unsplit", "V is not split: split all three.", lambda Q, K, V, h: (*_right_split(Q, K, V, h)[:2], V)),
     ),
     *(replace(mistake, wrong=_split_three(mistake.wrong)) for mistake in SPLIT),
 )

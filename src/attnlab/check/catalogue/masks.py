@@ -23,7 +23,7 @@ MASK = mistakes_in(
     ),
     (
         "mask-inverted",
-        "the mask is the wrong way round: one (True) is where a token may look, zero where it may not.",
+        "the mask is inverted: one (True) marks the keys a token may see, zero those it may not.",
         lambda n_tok: _ones(n_tok).triu(1),
     ),
     (
@@ -33,7 +33,7 @@ MASK = mistakes_in(
     ),
     (
         "mask-one-too-far",
-        "every token sees the next one: the diagonal is the last that is one (torch.tril without an offset).",
+        "every token sees the next one: nothing above the diagonal may be one (torch.tril without an offset).",
         lambda n_tok: _ones(n_tok).tril(1),
     ),
     ("mask-all-ones", "everything is allowed: take the lower triangle with torch.tril.", _ones),
@@ -44,7 +44,7 @@ MASK = mistakes_in(
     ),
     (
         "mask-additive",
-        "this mask holds 0 and −∞, to be added: use ones and zeros, and leave −∞ to apply_causal_mask.",
+        "this mask contains 0 and −∞, to be added: use ones and zeros, and leave −∞ to apply_causal_mask.",
         lambda n_tok: torch.full((n_tok, n_tok), -math.inf).triu(1),
     ),
     (
@@ -63,15 +63,15 @@ APPLY = mistakes_in(
     "apply_causal_mask",
     (
         "masked-with-zero",
-        "hidden scores are set to 0 (or nearly), and exp(0) = 1 is no small weight: set them to −∞.",
+        "hidden scores are set to 0 (or nearly), but exp(0) = 1 is not a small weight: set them to −∞.",
         lambda mask, A: torch.where(mask.bool(), A, 0.0),
     ),
     (
         "mask-read-inverted",
-        "the mask is read the wrong way round: −∞ goes where it is zero (False).",
+        "the mask is inverted when it is applied: −∞ goes where it is zero (False).",
         lambda mask, A: torch.where(mask.bool(), -math.inf, A),
     ),
-    ("mask-ignored", "the scores come back unmasked: is the masked tensor returned?", lambda mask, A: A),
+    ("mask-ignored", "the scores are returned unmasked: is the masked tensor returned?", lambda mask, A: A),
     (
         "mask-read-transposed",
         "the mask is transposed before it is applied: use it as it is.",
@@ -94,7 +94,7 @@ APPLY = mistakes_in(
     ),
     (
         "masked-and-softmaxed",
-        "the softmax is taken here already: leave it to attn_softmax.",
+        "the softmax is applied here already: leave it to attn_softmax.",
         lambda mask, A: torch.where(mask.bool(), A, -math.inf).softmax(-1),
     ),
 )

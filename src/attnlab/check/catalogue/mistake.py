@@ -18,11 +18,11 @@ class Mistake:
     function: str
     """The piece in which it is made."""
     wrong: Function
-    """That piece, made wrong, with the same signature."""
+    """A wrong implementation of that piece, with the same signature."""
 
 
 def mistakes_in(function: str, *entries: tuple[str, str, Function]) -> tuple[Mistake, ...]:
-    """Entries are (key, advice, wrong implementation); of two that agree on an input, the first is named."""
+    """From entries (key, advice, wrong implementation); of two that agree on an input, the first is reported."""
     return tuple(Mistake(key, advice, function, wrong) for key, advice, wrong in entries)
 
 

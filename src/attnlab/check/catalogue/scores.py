@@ -67,12 +67,12 @@ SCALED = mistakes_in(
     ),
     (
         "scale-heads-twice",
-        "the width is divided by n_heads twice, or n_heads stands outside the root: √(n_embd / n_heads).",
+        "the width is divided by n_heads twice, or n_heads is outside the root: use √(n_embd / n_heads).",
         lambda A, n_embd, n_heads: A / (math.sqrt(n_embd) / n_heads),
     ),
     (
         "scale-heads-multiplied",
-        "the root is of n_embd · n_heads: it should be of n_embd / n_heads.",
+        "the root is taken of n_embd · n_heads: take it of n_embd / n_heads.",
         lambda A, n_embd, n_heads: A / math.sqrt(n_embd * n_heads),
     ),
     (
@@ -110,8 +110,8 @@ SOFTMAX = mistakes_in(
         "one softmax runs over the whole matrix: each row needs its own, dim=-1.",
         lambda A: A.flatten(-2).softmax(-1).view_as(A),
     ),
-    ("softmax-missing", "no softmax is taken: the scores come back as they are.", unchanged),
-    ("softmax-not-normalised", "exp is taken but not divided by its sum over the keys.", lambda A: A.exp()),
+    ("softmax-missing", "no softmax is applied: the scores are returned unchanged.", unchanged),
+    ("softmax-not-normalised", "exp is not divided by its sum over the keys.", lambda A: A.exp()),
     ("softmax-log", "this is the logarithm of the softmax: use softmax.", lambda A: A.log_softmax(-1)),
     (
         "softmax-no-exp",
@@ -125,7 +125,7 @@ OUTPUTS = mistakes_in(
     "compute_outputs",
     (
         "weights-transposed",
-        "the weights are transposed, A'ᵀ V: row i of A' holds the weights of output i, so compute A' V.",
+        "the weights are transposed, A'ᵀ V: row i of A' contains the weights of output i, so compute A' V.",
         lambda A, V: A.transpose(-2, -1) @ V,
     ),
     ("values-first", "this is V A': the weights come first, A' V.", lambda A, V: V @ A),

@@ -1,1 +1,1 @@
-"""Labelled texts: tasks by name, and files of the user's own."""
+"""Labelled texts: tasks by name, and files of the user."""

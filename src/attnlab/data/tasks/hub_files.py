@@ -1,7 +1,8 @@
 """Which files of a hub repository are which split of a data set, and the names of its classes.
 
-A repository's card (the YAML at the head of its README) may say it (`configs`, `dataset_info`); else the files'
-names do. The hub itself keeps a Parquet copy of most sets, in a revision of its own: configuration/split/0000.parquet.
+A repository's card (the YAML at the head of its README) may list them (`configs`, `dataset_info`); else the names of
+the files decide. The hub keeps a Parquet copy of most data sets, in its own revision:
+configuration/split/0000.parquet.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple
 
 from attnlab.base import hub
 from attnlab.base.errors import UserError, nearest
+from attnlab.data.tasks.files import SPELLINGS
 from attnlab.data.tasks.labelled import SPLITS
-from attnlab.data.tasks.own import SPELLINGS
 
 PREFIX = "hub:"
 PREFERRED = (".parquet", ".jsonl", ".json", ".csv", ".tsv")
@@ -35,21 +36,21 @@ class HubName(NamedTuple):
 
 
 def parse(source: str) -> HubName | None:
-    """hub:owner/name, hub:owner/name/configuration or owner/name; None for what cannot be one of these."""
+    """hub:owner/name, hub:owner/name/configuration or owner/name; None for any other form."""
     owner, _, rest = source.removeprefix(PREFIX).partition("/")
     name, _, configuration = rest.partition("/")
     repo = f"{owner}/{name}"
     good = hub.is_id(repo) and re.fullmatch(r"[\w.-]*", configuration)
     if source.startswith(PREFIX):
         if not good:
-            raise UserError(f"{source} is no data set of the hub: give {PREFIX}owner/name or {PREFIX}owner/name/part.")
+            raise UserError(f"{source} is not a hub data set: give {PREFIX}owner/name or {PREFIX}owner/name/part.")
         return HubName(repo, configuration or None)
     is_file = PurePosixPath(source).suffix.lower() in PREFERRED
     return HubName(repo) if good and not configuration and not is_file and not source.endswith("/") else None
 
 
 def configurations(names: Iterable[str], card: Mapping[str, Any]) -> dict[str, Parts]:
-    """What a repository offers: its configurations, each with its splits; empty, if it has no files the lab reads."""
+    """The configurations of a repository, each with its splits; empty if it has no files the lab reads."""
     data = (name for name in names if PurePosixPath(name).suffix.lower() in PREFERRED)
     names = sorted(name for name in data if PurePosixPath(name).name not in ABOUT_DATA)
     entries = [entry for entry in _list(card.get("configs")) if isinstance(entry, dict) and entry.get("data_files")]
@@ -62,7 +63,7 @@ def configurations(names: Iterable[str], card: Mapping[str, Any]) -> dict[str, P
 
 
 def converted(names: Iterable[str]) -> dict[str, Parts]:
-    """The same for the hub's Parquet copy. Of a very large set it has a part, called partial-train."""
+    """The same for the hub's Parquet copy, which has only a part of a very large set, named partial-train."""
     found: dict[str, Parts] = {}
     for name in sorted(names):
         pieces = name.split("/")
@@ -71,14 +72,14 @@ def converted(names: Iterable[str]) -> dict[str, Parts]:
     return found
 
 
-def choose_configuration(asked: HubName, found: Mapping[str, Parts], card: Mapping[str, Any]) -> str:
-    """The one that was asked for, the only one, or the one a repository calls its default."""
-    if asked.configuration is not None:
-        if asked.configuration in found:
-            return asked.configuration
-        close = nearest(asked.configuration, found)
+def choose_configuration(requested: HubName, found: Mapping[str, Parts], card: Mapping[str, Any]) -> str:
+    """The configuration that was requested, the only one, or the repository's default."""
+    if requested.configuration is not None:
+        if requested.configuration in found:
+            return requested.configuration
+        close = nearest(requested.configuration, found)
         hint = f"did you mean {close!r}?" if close else f"it has {', '.join(found)}."
-        raise UserError(f"{PREFIX}{asked.repo} has no configuration {asked.configuration!r}: {hint}")
+        raise UserError(f"{PREFIX}{requested.repo} has no configuration {requested.configuration!r}: {hint}")
     preset = [
         str(entry.get("config_name"))
         for entry in _list(card.get("configs"))
@@ -88,12 +89,13 @@ def choose_configuration(asked: HubName, found: Mapping[str, Parts], card: Mappi
         if name in found:
             return name
     raise UserError(
-        f"{asked} has several configurations ({', '.join(found)}): name one, such as {asked}/{next(iter(found))}."
+        f"{requested} has several configurations ({', '.join(found)}): "
+        f"name one, such as {requested}/{next(iter(found))}."
     )
 
 
 def find_splits(name: HubName, parts: Parts) -> tuple[Parts, list[str]]:
-    """The files of train, dev and test, and sentences on what was taken for what, and what was left."""
+    """The files of train, dev and test, and notes on which split of the hub each is and which are not used."""
     splits: Parts = {}
     notes, unused = [], []
     plain = {part: part.removeprefix("partial-").lower() for part in parts}
@@ -106,16 +108,16 @@ def find_splits(name: HubName, parts: Parts) -> tuple[Parts, list[str]]:
         if plain[part] not in SPELLINGS:
             notes.append(f"{split} is the split {part!r}.")
     if "train" not in splits:
-        raise UserError(f"the splits of {name} are {', '.join(parts)}: the lab needs one called train.")
+        raise UserError(f"the splits of {name} are {', '.join(parts)}: one of them must be named train.")
     if unused:
         notes.append(f"not used: {', '.join(unused)}.")
     if any(part.startswith("partial-") for part in parts):
-        notes.append("the set is so large that the hub copied only the first part of it to Parquet.")
+        notes.append("the hub's Parquet copy has only the first part of this large data set.")
     return {split: splits[split] for split in SPLITS if split in splits}, notes
 
 
 def class_names(path: Path, card: Mapping[str, Any], configuration: str) -> dict[str, list[str]]:
-    """The names of classes by column, as a Parquet file says itself, or the card."""
+    """The names of classes by column, from the Parquet file itself or the card."""
     found = _in_parquet(path) if path.suffix == ".parquet" else {}
     entries = [entry for entry in _list(card.get("dataset_info")) if isinstance(entry, dict)]
     for entry in entries:
@@ -134,9 +136,9 @@ def _in_parquet(path: Path) -> dict[str, list[str]]:
     try:
         from pyarrow import parquet
 
-        said = (parquet.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
-        features = json.loads(said).get("info", {}).get("features", {})
-    except (ImportError, OSError, ValueError, AttributeError):  # reading the rows will say what is wrong
+        stored = (parquet.read_schema(path).metadata or {}).get(b"huggingface", b"{}")
+        features = json.loads(stored).get("info", {}).get("features", {})
+    except (ImportError, OSError, ValueError, AttributeError):  # reading the rows raises the error
         return {}
     return {
         column: [str(name) for name in feature["names"]]
@@ -147,24 +149,24 @@ def _in_parquet(path: Path) -> dict[str, list[str]]:
 
 def _declared(entry: Mapping[str, Any], names: list[str]) -> Parts:
     """`data_files`: a pattern, several, {split: patterns} or [{split, path: patterns}]."""
-    said, folder = entry["data_files"], str(entry.get("data_dir") or "").strip("./")
-    if isinstance(said, dict):
-        pairs = list(said.items())
-    elif isinstance(said, list) and all(isinstance(part, dict) for part in said):
-        pairs = [(part.get("split", "train"), part.get("path", [])) for part in said]
+    declared, folder = entry["data_files"], str(entry.get("data_dir") or "").strip("./")
+    if isinstance(declared, dict):
+        pairs = list(declared.items())
+    elif isinstance(declared, list) and all(isinstance(part, dict) for part in declared):
+        pairs = [(part.get("split", "train"), part.get("path", [])) for part in declared]
     else:
-        pairs = [("train", said)]
+        pairs = [("train", declared)]
     parts: Parts = {}
     for split, patterns in pairs:
-        wanted = [f"{folder}/{pattern}".strip("/") for pattern in _list(patterns)]
-        files = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted)]
+        globs = [f"{folder}/{pattern}".strip("/") for pattern in _list(patterns)]
+        files = [name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in globs)]
         if files:
             parts[str(split)] = files
     return parts
 
 
 def _by_name(names: list[str]) -> Parts:
-    """A split's name is a word of the file's name, or else of a folder above it."""
+    """The splits by a word in each file's name, or else in the name of a folder above it."""
     found: dict[str, Parts] = {}
     for name in names:
         path = PurePosixPath(name)

@@ -1,4 +1,4 @@
-"""Labelled texts from the hub: fetched into its cache, read as files of one's own are. No loading script is run."""
+"""Labelled texts from the hub: downloaded into its cache and read like local files. No loading script is run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 
 from attnlab.base import console, hub
 from attnlab.base.errors import UserError
-from attnlab.base.files import whole_folder, write_text
-from attnlab.data.tasks.classes import label_word
-from attnlab.data.tasks.columns import Request, choose
+from attnlab.base.files import check_new_folder, whole_folder, write_text
+from attnlab.data.tasks.files import labelled_from_tables
 from attnlab.data.tasks.hub_files import (
     PREFIX,
     HubName,
@@ -23,16 +22,14 @@ from attnlab.data.tasks.hub_files import (
     converted,
     find_splits,
 )
-from attnlab.data.tasks.labelled import Labelled
-from attnlab.data.tasks.own import read_tables
-from attnlab.data.tasks.table import FORMATS, Row, Table, read_table
-from attnlab.data.world.files import check_folder
+from attnlab.data.tasks.labelled import LabelledSet, label_word
+from attnlab.data.tasks.tables import FORMATS, ColumnRequest, FileRow, FileTable, choose_columns, read_table
 
 PARQUET_COPY = "refs/convert/parquet"
 HIDDEN = -1
 """The label of a row whose label is not published."""
 UNKNOWN = (None, "")
-Tables = dict[str, Table]
+FileTables = dict[str, FileTable]
 
 
 class Fetched(NamedTuple):
@@ -46,18 +43,18 @@ class Fetched(NamedTuple):
     notes: list[str]
 
 
-def load_hub(name: HubName, request: Request, seed: int = 0, hold_out: bool = True) -> Labelled:
+def load_hub(name: HubName, request: ColumnRequest, seed: int = 0, hold_out: bool = True) -> LabelledSet:
     """Labelled texts of a hub data set."""
     fetched = fetch_set(name)
     tables = {split: _join(files, request) for split, files in fetched.files.items()}
-    column = choose(tables["train"], request).label
+    column = choose_columns(tables["train"], request).label
     names = fetched.classes.get(column, [])
     if request.classes:  # other names for the same classes
         names = list(request.classes) if len(request.classes) == len(names) else []
     tables, notes = _labelled_rows(_name_classes(tables, {column: names} if names else {}), column)
     if names:
         request = replace(request, label=column, classes=tuple(label_word(name) or name for name in names))
-    found = read_tables(tables, request, seed, name=str(name), hold_out=hold_out)
+    found = labelled_from_tables(tables, request, seed, name=str(name), hold_out=hold_out)
     files = {
         split if len(paths) == 1 else f"{split} {place}": path
         for split, paths in fetched.files.items()
@@ -68,15 +65,15 @@ def load_hub(name: HubName, request: Request, seed: int = 0, hold_out: bool = Tr
 
 
 def write_set(name: HubName, folder: Path) -> dict[str, int]:
-    """A JSONL for each split, with names for classes, and the set's card; gives the rows of each file."""
-    check_folder(folder)
+    """Write one JSONL per split, with names for classes, and the card; return the number of rows per file."""
+    check_new_folder(folder)
     fetched = fetch_set(name)
-    tables = {split: _join(files, Request()) for split, files in fetched.files.items()}
+    tables = {split: _join(files, ColumnRequest()) for split, files in fetched.files.items()}
     tables = _name_classes(tables, fetched.classes)
     notes: list[str] = []
     try:
-        column = choose(tables["train"], Request()).label
-    except UserError:  # which column it is, is said when the files are read
+        column = choose_columns(tables["train"], ColumnRequest()).label
+    except UserError:  # raised again, with advice, when the files are read
         pass
     else:
         tables, notes = _labelled_rows(tables, column)
@@ -95,15 +92,15 @@ def write_set(name: HubName, folder: Path) -> dict[str, int]:
 
 
 def fetch_set(name: HubName) -> Fetched:
-    """The files of a data set, from the hub, or from its cache where the hub cannot be asked."""
+    """The files of a data set, from the hub, or from its cache where the hub cannot be reached."""
     try:
         return _fetch(name)
-    except hub.NotThere as error:
-        raise UserError(f"{name.repo} is no task and no path here, and {error}: check the name.") from None
+    except hub.NotOnHub as error:
+        raise UserError(f"{name.repo} is neither a task nor a path here, and {error}: check the name.") from None
     except hub.Unreachable as error:
         raise UserError(
-            f"{name.repo} is no task, no path here and not whole in {hub.cache_folder()}, and {error}: run "
-            f"`attnlab data get {name} --out FOLDER` where the hub can be reached and give that folder."
+            f"{name.repo} is neither a task nor a path here and not complete in {hub.cache_folder()}, and {error}: run "
+            f"`attnlab data get {name} --out FOLDER` where the hub can be reached, then use that folder."
         ) from None
 
 
@@ -127,52 +124,57 @@ def _fetch(name: HubName) -> Fetched:
 
 
 Listing = Mapping[str, hub.RemoteFile | None]
-"""Without sizes and checksums, if it is an old one from the cache."""
+"""File names with sizes and checksums; None where the listing is an old one from the cache."""
 
 
 def _listing(repo: str, revision: str = hub.MAIN, otherwise: str = "") -> tuple[Listing, list[str]]:
     try:
         return hub.listing(repo, "dataset", revision), []
-    except hub.NotThere:
+    except hub.NotOnHub:
         if otherwise:
             raise UserError(otherwise) from None
         raise
     except hub.Unreachable as error:
         if old := hub.cached_listing(repo, "dataset", revision):
-            return dict.fromkeys(old), [f"{error}: files of an earlier download were used."]
+            return dict.fromkeys(old), [f"{error}: using the files of an earlier download."]
         raise
 
 
-def _files(repo: str, names: Listing, wanted: list[str], revision: str = hub.MAIN) -> Path:
-    known = {name: remote for name in wanted if (remote := names[name]) is not None}
+def _files(repo: str, names: Listing, files: list[str], revision: str = hub.MAIN) -> Path:
+    remote_files = {name: remote for name in files if (remote := names[name]) is not None}
     try:
-        return hub.fetch(repo, known or wanted, "dataset", revision, local=not known)
+        return hub.fetch(repo, remote_files or files, "dataset", revision, local=not remote_files)
     except hub.Unreachable:
-        if known:
+        if remote_files:
             raise
-        raise hub.Unreachable("the hub cannot be asked now, while the cache lacks some of its files") from None
+        raise hub.Unreachable("the hub cannot be reached and the cache lacks some of the files") from None
 
 
 def _unreadable(name: HubName) -> str:
     return (
-        f"{PREFIX}{name.repo} has no data files the lab reads ({', '.join(FORMATS)}) and the hub keeps no Parquet copy "
-        "of it; a loading script is never run: get the files yourself and give a folder."
+        f"{PREFIX}{name.repo} has no data files the lab reads ({', '.join(FORMATS)}) and no Parquet copy on the hub, "
+        "and loading scripts are never run: download the files yourself and give a folder."
     )
 
 
-def _join(files: list[Path], request: Request) -> Table:
-    """The rows of a split's files, counted on from file to file."""
+def _join(files: list[Path], request: ColumnRequest) -> FileTable:
+    """The rows of all files of a split, numbered across the files."""
     tables = [read_table(path, request) for path in files]
     if len(tables) == 1:
         return tables[0]
     if odd := next((table for table in tables if table.columns != tables[0].columns), None):
-        raise UserError(f"{odd.path} has other columns than {files[0].name}: {', '.join(odd.columns)}.")
+        raise UserError(
+            f"{odd.path}: expected the columns of {files[0].name} ({', '.join(tables[0].columns)}), "
+            f"got {', '.join(odd.columns)}."
+        )
     rows = [row.fields for table in tables for row in table.rows]
     together = files[0].with_name(f"*{files[0].suffix}")
-    return tables[0]._replace(path=together, rows=[Row(place, fields) for place, fields in enumerate(rows, start=1)])
+    return tables[0]._replace(
+        path=together, rows=[FileRow(place, fields) for place, fields in enumerate(rows, start=1)]
+    )
 
 
-def _name_classes(tables: Tables, classes: Mapping[str, list[str]]) -> Tables:
+def _name_classes(tables: FileTables, classes: Mapping[str, list[str]]) -> FileTables:
     """Numbers to names in the columns whose classes have names; None for a label that is not published."""
 
     def named(fields: dict[str, Any]) -> dict[str, Any]:
@@ -181,13 +183,13 @@ def _name_classes(tables: Tables, classes: Mapping[str, list[str]]) -> Tables:
     if not classes:
         return tables
     return {
-        split: table._replace(rows=[Row(row.line, named(row.fields)) for row in table.rows])
+        split: table._replace(rows=[FileRow(row.line, named(row.fields)) for row in table.rows])
         for split, table in tables.items()
     }
 
 
 def _class(value: Any, names: list[str]) -> Any:
-    """A number is a place among the names, one in a CSV too unless it is a name itself."""
+    """The name of a class given by its number; a text that is itself one of the names stays."""
     word = label_word(value)
     if word is None or not word.removeprefix("-").isdecimal() or int(word) >= len(names):
         return value
@@ -196,17 +198,17 @@ def _class(value: Any, names: list[str]) -> Any:
     return names[int(word)] if int(word) >= 0 else None
 
 
-def _labelled_rows(tables: Tables, column: str) -> tuple[Tables, list[str]]:
-    """Splits and rows whose labels are published: -1 for all rows of a split, or no label, is none."""
-    kept: Tables = {}
+def _labelled_rows(tables: FileTables, column: str) -> tuple[FileTables, list[str]]:
+    """The splits and rows whose labels are published: -1 in all rows of a split, or no label, means they are not."""
+    kept: FileTables = {}
     notes = []
     for split, table in tables.items():
         if all(row.fields.get(column) in (*UNKNOWN, HIDDEN, str(HIDDEN)) for row in table.rows):
-            notes.append(f"the labels of {split} are not published: it was left out ({len(table.rows):,} rows).")
+            notes.append(f"the labels of {split} are not published: the split is left out ({len(table.rows):,} rows).")
             continue
         rows = [row for row in table.rows if row.fields.get(column) not in UNKNOWN]
         if lost := len(table.rows) - len(rows):
-            notes.append(f"{lost:,} rows of {split} have no label: they were left out.")
+            notes.append(f"{lost:,} rows of {split} have no label: they are left out.")
         kept[split] = table._replace(rows=rows)
     if "train" not in kept:
         raise UserError(f"{tables['train'].path}: no row has a label in {column!r}: name the column with --label.")

@@ -1,4 +1,4 @@
-"""What there is to know about labelled texts before training on them, as plain values."""
+"""A summary of labelled texts to read before training on them, as plain values."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.data.tasks.labelled import Example, Labelled
-from attnlab.data.tasks.repeats import find_repeats
+from attnlab.data.tasks.labelled import LabelledSet, LabelledText
+from attnlab.data.tasks.splits import find_repeats
 
 QUANTILES = {"least": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "most": 1.0}
 SHOWN = 3
 
 
-def summarise(data: Labelled) -> dict[str, Any]:
+def summarise(data: LabelledSet) -> dict[str, Any]:
     """Sizes, balance, lengths, repeats and a few examples; names of classes instead of numbers."""
     repeats = find_repeats(data)
     return {
@@ -36,7 +36,7 @@ def summarise(data: Labelled) -> dict[str, Any]:
     }
 
 
-def lengths(examples: Sequence[Example]) -> dict[str, dict[str, int]]:
+def lengths(examples: Sequence[LabelledText]) -> dict[str, dict[str, int]]:
     """Quantiles of characters and words, of a text and its pair together."""
     both = [f"{example.text} {example.pair}" if example.pair else example.text for example in examples]
     counts = {"characters": [len(text) for text in both], "words": [len(text.split()) for text in both]}
@@ -46,14 +46,14 @@ def lengths(examples: Sequence[Example]) -> dict[str, dict[str, int]]:
     }
 
 
-def _first_of_each_class(data: Labelled) -> list[Example]:
-    first: dict[int, Example] = {}
+def _first_of_each_class(data: LabelledSet) -> list[LabelledText]:
+    first: dict[int, LabelledText] = {}
     for example in data.splits["train"]:
         first.setdefault(example.label, example)
     return [first[label] for label in sorted(first)]
 
 
-def _shown(data: Labelled, examples: Sequence[Example]) -> list[dict[str, str]]:
+def _shown(data: LabelledSet, examples: Sequence[LabelledText]) -> list[dict[str, str]]:
     return [
         {"text": example.text, "label": data.classes[example.label]} | ({"pair": example.pair} if example.pair else {})
         for example in examples[: max(SHOWN, len(data.classes))]

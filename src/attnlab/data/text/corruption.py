@@ -1,4 +1,4 @@
-"""A corpus as training examples for a causal model: plain next-token prediction, or something hidden to be told.
+"""A corpus as training examples for a causal model: plain next-token prediction, or hidden spans to predict.
 
     causal     document MASK
     span       prefix MASK suffix MASK span MASK
@@ -6,9 +6,9 @@
     salient    text MASK text MASK text MASK phrase MASK phrase MASK
 
 In `span`, one span is cut out anywhere (after T5, with a single span); `truncated` is the documents' form of it; in
-`salient`, phrases that one must know are hidden: names, places, numbers. The model is asked to tell what is missing,
-which is the form a question takes later. The draw for an example depends on the seed, the epoch and the example's
-number only, so that an epoch can be entered anywhere.
+`salient`, phrases that one must know are hidden: names, places, numbers. The model predicts what is missing, which
+is the form a question has later. The draw for an example depends only on the seed, the epoch and the example's index,
+so training can resume anywhere in an epoch.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.data.sequences import Asked
-from attnlab.data.text.phrases import phrases
+from attnlab.data.sequences import TokenSequence
+from attnlab.data.text.salient import find_phrases
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 
 Span = tuple[int, int]  # first token, token after the last
-Cut = Callable[["Document", int, np.random.Generator], "Document"]  # what fits into so much room
+Cut = Callable[
+    ["Document", int, np.random.Generator], "Document"
+]  # (document, room in tokens, generator) -> the part to keep
 Draw = Callable[["Document", np.random.Generator], list[Span]]  # the spans to hide
 
 
 @dataclass(frozen=True)
 class Document:
-    """Tokens, and where the phrases worth hiding stand in them."""
+    """Tokens, and the spans of phrases worth hiding."""
 
     tokens: list[int]
     phrases: list[Span]
@@ -41,17 +43,17 @@ class Document:
 
 
 def anywhere(document: Document, room: int, generator: np.random.Generator) -> Document:
-    """As much as fits, from a random place on."""
+    """As many tokens as fit, from a random position."""
     return document.part(int(generator.integers(0, max(1, len(document.tokens) - room + 1))), room)
 
 
 def beginning(document: Document, room: int, generator: np.random.Generator) -> Document:
-    """As much as fits, from the start: what comes first says what a document is about."""
+    """As many tokens as fit, from the start, where a document names its topic."""
     return document.part(0, room)
 
 
 def random_beginning(document: Document, room: int, generator: np.random.Generator) -> Document:
-    """The first 4 tokens or more, up to 7/8 of the context (the room is 2 less than that)."""
+    """The first 4 tokens or more, up to 7/8 of the context (`room` is 2 less than the context)."""
     return document.part(0, int(generator.integers(4, max(5, (room + 2) * 7 // 8 + 1))))
 
 
@@ -60,35 +62,35 @@ def nothing(document: Document, generator: np.random.Generator) -> list[Span]:
 
 
 def one_span(document: Document, generator: np.random.Generator) -> list[Span]:
-    """A span of uniform length up to half of the document, a quarter of it on average, anywhere."""
+    """A span of uniform length up to half of the document, a quarter of it on average, at a random position."""
     size = len(document.tokens)
     length = int(generator.integers(1, max(2, size // 2 + 1)))
     start = int(generator.integers(0, max(1, size - length + 1)))
     return [(start, start + length)]
 
 
-def telling_phrases(document: Document, generator: np.random.Generator) -> list[Span]:
-    """All phrases worth hiding; a span anywhere when there are none."""
+def salient_phrases(document: Document, generator: np.random.Generator) -> list[Span]:
+    """All phrases worth hiding; one random span if there are none."""
     return document.phrases or one_span(document, generator)
 
 
 @dataclass(frozen=True)
-class Objective:
-    """How a document becomes an example: what of it is kept, and which spans are hidden."""
+class Corruption:
+    """How a document becomes an example: which part is kept and which spans of it are hidden."""
 
     cut: Cut
     draw: Draw
-    most: Callable[[Document], int]  # spans that may be hidden
+    most: Callable[[Document], int]  # the largest number of hidden spans
 
     def room(self, document: Document, context: int) -> int:
-        """The most tokens of the document that fit beside the marks; the input is one shorter than the sequence."""
+        """Tokens of the document that fit besides the MASK tokens; the input is one shorter than the sequence."""
         return max(1, context - 2 * self.most(document))
 
     def length(self, document: Document, context: int) -> int:
-        """Of the input, at most: what is kept, a mark in place of each span and one before it."""
+        """The longest input: the kept tokens, one MASK in place of each span and one before it."""
         return min(len(document.tokens), self.room(document, context)) + 2 * self.most(document)
 
-    def example(self, document: Document, context: int, mask: int, generator: np.random.Generator) -> Asked:
+    def example(self, document: Document, context: int, mask: int, generator: np.random.Generator) -> TokenSequence:
         kept = self.cut(document, self.room(document, context), generator)
         text: list[int] = []
         hidden: list[int] = []
@@ -98,21 +100,21 @@ class Objective:
             hidden += [mask, *kept.tokens[start:end]]
             at = end
         text += kept.tokens[at:]
-        return Asked([*text, *hidden, mask], given=len(text) + 1 if hidden else 0)
+        return TokenSequence([*text, *hidden, mask], given=len(text) + 1 if hidden else 0)
 
 
-OBJECTIVES = {
-    "causal": Objective(anywhere, nothing, most=lambda document: 0),
-    "span": Objective(anywhere, one_span, most=lambda document: 1),
-    "truncated": Objective(random_beginning, one_span, most=lambda document: 1),
-    "salient": Objective(beginning, telling_phrases, most=lambda document: max(1, len(document.phrases))),
+CORRUPTIONS = {
+    "causal": Corruption(anywhere, nothing, most=lambda document: 0),
+    "span": Corruption(anywhere, one_span, most=lambda document: 1),
+    "truncated": Corruption(random_beginning, one_span, most=lambda document: 1),
+    "salient": Corruption(beginning, salient_phrases, most=lambda document: max(1, len(document.phrases))),
 }
 
 
 class CorpusExamples:
-    """One example a document and epoch; of several objectives, each example follows one drawn at random.
+    """One example per document and epoch; with several objectives, each example draws one of them.
 
-    With `spans_only` the loss is on what was hidden, otherwise on every token.
+    With `spans_only` the loss is on the hidden spans, otherwise on every token.
     """
 
     def __init__(
@@ -124,20 +126,20 @@ class CorpusExamples:
         seed: int,
         spans_only: bool = False,
     ) -> None:
-        self.objectives = [OBJECTIVES[name] for name in objectives]
+        self.corruptions = [CORRUPTIONS[name] for name in objectives]
         salient = "salient" in objectives
-        self.documents = [Document(each, phrases(vocabulary, each) if salient else []) for each in documents]
+        self.documents = [Document(tokens, find_phrases(vocabulary, tokens) if salient else []) for tokens in documents]
         self.mask, self.context, self.seed, self.spans_only = vocabulary.mask, context, seed, spans_only
-        every = self.objectives
-        self.lengths = [max(each.length(document, context) for each in every) for document in self.documents]
+        self.lengths = [max(kind.length(document, context) for kind in self.corruptions) for document in self.documents]
         self.longer = sum(
-            all(len(document.tokens) > each.room(document, context) for each in every) for document in self.documents
+            all(len(document.tokens) > kind.room(document, context) for kind in self.corruptions)
+            for document in self.documents
         )
 
-    def example(self, index: int, epoch: int) -> Asked:
+    def example(self, index: int, epoch: int) -> TokenSequence:
         generator = np.random.default_rng([self.seed, epoch, index])
-        objective = self.objectives[0]
-        if len(self.objectives) > 1:
-            objective = self.objectives[int(generator.integers(len(self.objectives)))]
-        asked = objective.example(self.documents[index], self.context, self.mask, generator)
-        return asked if self.spans_only else Asked(asked.tokens)
+        corruption = self.corruptions[0]
+        if len(self.corruptions) > 1:
+            corruption = self.corruptions[int(generator.integers(len(self.corruptions)))]
+        sequence = corruption.example(self.documents[index], self.context, self.mask, generator)
+        return sequence if self.spans_only else TokenSequence(sequence.tokens)

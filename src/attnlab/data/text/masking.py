@@ -1,8 +1,8 @@
-"""Masked words: which pieces are hidden from the model, and what stands in their place. Devlin et al. 2018.
+"""Masked words: which pieces are hidden from the model, and what replaces them. Devlin et al. 2018.
 
 Of the pieces of a text, a share (15%) is chosen; of these 80% become [MASK], 10% a random piece, 10% stay as they
-are. Special pieces are never chosen. A draw depends on the seed, the epoch and the text's number only, so an epoch
-can be entered anywhere and every epoch hides something else.
+are. Special pieces are never chosen. A draw depends only on the seed, the epoch and the text's index, so training can
+resume anywhere in an epoch and every epoch hides other pieces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from attnlab.data.tokenizers.wordpiece import Encoded, WordPiece
 
 
 class Pieces(Protocol):
-    """What masking asks of a tokenizer: WordPiece has it, and whatever else is made to look alike."""
+    """The tokenizer that masking needs: WordPiece, or anything with these members."""
 
     mask_id: int
     pad_id: int
@@ -30,7 +30,7 @@ class Pieces(Protocol):
 
     @property
     def inside(self) -> Sequence[bool]:
-        """For every id, whether the piece goes on with the word before it."""
+        """For every id, whether the piece continues a word."""
         ...
 
     def __len__(self) -> int: ...
@@ -44,11 +44,11 @@ class Masking:
 
     tokenizer: Pieces
     share: float = 0.15
-    """Of the pieces that are not special; rounded, and at least one a text."""
+    """Of the pieces that are not special; rounded, at least one per text."""
     masked: float = 0.8
-    """Of the chosen pieces: how many become [MASK]."""
+    """Share of the chosen pieces that become [MASK]."""
     random: float = 0.1
-    """Of the chosen pieces: how many become a random piece. The others stay."""
+    """Share of the chosen pieces that become a random piece. The others stay."""
     whole_words: bool = False
     """Choose words, with all their pieces, instead of pieces."""
     seed: int = 0
@@ -58,38 +58,38 @@ class Masking:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise UserError(f"{name} is {getattr(self, name)}: give a number from 0 to 1.")
         if self.share == 0.0:
-            raise UserError("share is 0: no piece would be masked and nothing learned.")
+            raise UserError("share is 0, so no piece would be masked: give a number above 0.")
         if self.masked + self.random > 1.0:
-            raise UserError(f"masked {self.masked} and random {self.random} are more than 1 together.")
+            raise UserError(f"masked {self.masked} and random {self.random} add up to more than 1.")
 
     def __call__(self, ids: Sequence[int], index: int, epoch: int) -> tuple[list[int], list[int]]:
-        """What the model reads and what it is asked: the right piece at chosen places, IGNORE elsewhere."""
+        """The model's input and the targets: the right piece at chosen positions, IGNORE elsewhere."""
         generator = np.random.default_rng([self.seed, epoch, index])
-        shown, asked = list(ids), [IGNORE] * len(ids)
+        shown, targets = list(ids), [IGNORE] * len(ids)
         for place in self._chosen(ids, generator):
-            asked[place] = ids[place]
+            targets[place] = ids[place]
             draw = generator.random()
             if draw < self.masked:
                 shown[place] = self.tokenizer.mask_id
             elif draw < self.masked + self.random:
                 shown[place] = self.ordinary[generator.integers(len(self.ordinary))]
-        return shown, asked
+        return shown, targets
 
     def _chosen(self, ids: Sequence[int], generator: np.random.Generator) -> list[int]:
         units = self._units(ids)
         total = sum(map(len, units))
-        wanted = max(1, round(self.share * total))
+        count = max(1, round(self.share * total))
         chosen: list[int] = []
         for n in generator.permutation(len(units)):
-            if len(chosen) >= wanted:
+            if len(chosen) >= count:
                 break
-            # A word that is too long is passed over, unless nothing else has been found: some text is one word.
-            if len(chosen) + len(units[n]) <= wanted or not chosen:
+            # A word longer than the rest is skipped, unless none was chosen yet: a text may be a single word.
+            if len(chosen) + len(units[n]) <= count or not chosen:
                 chosen += units[n]
         return chosen
 
     def _units(self, ids: Sequence[int]) -> list[list[int]]:
-        """The places that may be chosen, those of one word together if words are asked for."""
+        """The positions that may be chosen, those of one word together with `whole_words`."""
         units: list[list[int]] = []
         inside, before = self.tokenizer.inside, -2
         for place, id_ in enumerate(ids):
@@ -109,7 +109,7 @@ class Masking:
 
 
 class MaskedRows:
-    """Rows of pieces, [CLS] and [SEP] among them, each masked anew every epoch."""
+    """Rows of pieces with [CLS] and [SEP], masked differently in every epoch."""
 
     def __init__(self, rows: Sequence[list[int]], masking: Masking) -> None:
         self.rows, self.masking = rows, masking
@@ -122,12 +122,12 @@ class MaskedRows:
         return {
             "input_ids": input_ids,
             "attention_mask": (torch.arange(input_ids.shape[1]) < lengths[:, None]).long(),
-            "labels": pad([asked for _, asked in drawn], IGNORE),
+            "labels": pad([targets for _, targets in drawn], IGNORE),
         }
 
 
 class MaskedExamples(MaskedRows):
-    """Texts without labels, a row each: what is longer is cut."""
+    """Texts without labels, one row per text; longer ones are cut."""
 
     def __init__(self, texts: Sequence[str], masking: Masking, longest: int) -> None:
         encoded = [masking.tokenizer.encode(text, None, longest) for text in texts]

@@ -1,7 +1,7 @@
 """A text as one stream of tokens, cut into blocks: language modelling as it is usually measured.
 
-The beginning of the text is for training and its end for validation. A block of T tokens is the input, the
-same block moved on by one the target, so that every token but the first is predicted once.
+The beginning of the text is for training, its end for validation. A block of T tokens is the input, the same
+block shifted by one the target, so every token but the first is predicted once.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from attnlab.base.errors import UserError
-from attnlab.data.text.lines import read_text
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class Stream:
-    """The tokens of a text in two parts, with a vocabulary that knows the training part only."""
+    """The tokens of a text in two parts, with the vocabulary of the training part."""
 
     vocabulary: Vocabulary
     train: Tensor  # (N,)
@@ -28,14 +28,14 @@ class Stream:
 
     @property
     def unknown_share(self) -> float:
-        """The share of validation tokens that were not seen in training, or too rarely."""
+        """The share of validation tokens that are not in the vocabulary."""
         return float((self.dev == self.vocabulary.unknown).float().mean())
 
 
 def read_stream(path: Path, level: str, dev_share: float, rare: int) -> Stream:
     """The text of a file as a stream; words seen fewer than `rare` times in training are unknown.
 
-    Without unknown words in training, a model could not learn what to expect of one.
+    A model can only learn to predict unknown words if there are some in training.
     """
     text = read_text(path)
     cut = len(text) - round(dev_share * len(text))
@@ -52,14 +52,14 @@ def _tensor(ids: list[int]) -> Tensor:
 
 @dataclass(frozen=True)
 class Blocks:
-    """Examples of equal length: tokens (N, T) and the tokens that come next."""
+    """Examples of equal length: tokens (N, T) and the next tokens (N, T)."""
 
     tokens: Tensor
     targets: Tensor
 
     @classmethod
     def cut(cls, stream: Tensor, length: int) -> Blocks:
-        """The blocks of a stream one after the other; the rest at the end, shorter than a block, is left out."""
+        """Cut a stream into consecutive blocks; a shorter rest at the end is left out."""
         end = max(0, len(stream) - 1) // length * length
         return cls(stream[:end].view(-1, length), stream[1 : end + 1].view(-1, length))
 
@@ -76,16 +76,16 @@ class Blocks:
         return {"tokens": tokens, "targets": self.targets[chosen], "padding": torch.ones_like(tokens, dtype=torch.bool)}
 
     def sample(self, count: int) -> Blocks:
-        """At most `count` of the blocks, evenly spaced over the text: the same ones whoever asks."""
+        """At most `count` of the blocks, evenly spaced over the text: always the same ones."""
         count = min(count, len(self))
         kept = torch.arange(count) * len(self) // max(1, count)
         return Blocks(self.tokens[kept], self.targets[kept])
 
 
 def must_fill_a_block(path: Path, part: str, tokens: Tensor, length: int) -> None:
-    """One sentence for a text that is too short."""
+    """Raise if a text is shorter than one block."""
     if len(tokens) <= length:
         raise UserError(
-            f"{path}: its {part} part has {len(tokens)} tokens, and a block needs {length + 1}: "
+            f"{path}: the {part} part has {len(tokens)} tokens, expected at least {length + 1} for one block: "
             "give a longer text, a shorter context or another --dev-share."
         )

@@ -1,9 +1,8 @@
 """From text to numbers and back: a vocabulary of characters or of words.
 
-The first three tokens are special. PAD fills a sequence up to the length of its batch, MASK marks
-the ends of a span that was cut out (or of an answer), UNKNOWN stands for whatever was not seen when
-the vocabulary was built. Plain text cannot produce PAD or MASK, whatever characters are in it,
-unless the caller says `special=True`.
+The first three tokens are special. PAD fills a sequence up to the length of its batch, MASK marks the
+ends of a hidden span (or of an answer), UNKNOWN replaces every token that is not in the vocabulary. Plain text
+never produces PAD or MASK, whatever characters it has, unless the caller passes `special=True`.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Vocabulary:
         return [ids.get(token, self.unknown) for token in tokens]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of these ids, with the special tokens as the characters that stand for them."""
+        """The text of these ids, with special tokens as their characters."""
         tokens = [self.tokens[id_] for id_ in ids]
         return "".join(tokens) if self.level == "characters" else join_words(tokens)
 
@@ -76,8 +75,15 @@ class Vocabulary:
         ids = self.encode(text)
         return ids.count(self.unknown) / len(ids) if ids else 0.0
 
+    def missing(self, texts: Iterable[str]) -> list[str]:
+        """The tokens of the texts that are not in the vocabulary, the most frequent first."""
+        counts: Counter[str] = Counter()
+        for text in texts:
+            counts.update(text if self.level == "characters" else split_words(text))
+        return [token for token, _ in counts.most_common() if token not in self._plain_ids]
+
     def to_dict(self) -> dict[str, Any]:
-        """What from_dict makes the same vocabulary of, ready for JSON."""
+        """Plain values for JSON, from which from_dict builds the same vocabulary."""
         return {"level": self.level, "tokens": list(self.tokens)}
 
     @classmethod
@@ -91,7 +97,7 @@ class Vocabulary:
             or len(set(tokens)) != len(tokens)
         ):
             raise UserError(
-                "the saved vocabulary is damaged: it must have a level and a list of different tokens "
+                "the saved vocabulary is damaged: expected a level and a list of different tokens "
                 "that begins with the three special ones."
             )
         return cls(level, tuple(tokens))
@@ -103,8 +109,8 @@ _BETWEEN = frozenset("/")
 
 
 def split_words(text: str) -> list[str]:
-    # \w leaves out combining marks, which would cut words apart in many scripts. A pattern with all
-    # of them is five times as slow, so it is kept for the texts that have some.
+    # \w excludes combining marks, which would split words in many scripts. A pattern with all of them is five times
+    # as slow, so it is used only for texts that have some.
     return _pattern(with_marks=not _marks().isdisjoint(text)).findall(text)
 
 

@@ -1,8 +1,8 @@
 """WordPiece: text to the ids of pieces and back, in plain Python. Devlin et al. 2018, arXiv:1810.04805.
 
-A word is cut from the left into the longest pieces the vocabulary has; pieces inside a word begin with ##. A word
-that cannot be cut, or is too long, is [UNK]. The ids of every stretch between spaces are remembered, so a text costs
-one look into a dictionary a word.
+A word is split from the left into the longest pieces of the vocabulary; pieces inside a word begin with ##. A word
+that cannot be split, or is too long, is [UNK]. The ids of every chunk between spaces are cached, so a text costs one
+dictionary lookup per word.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from attnlab.data.tokenizers.wordpiece_text import Words
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 INSIDE = "##"
 LONGEST_WORD = 100
-REMEMBERED = 2**20  # chunks; a text of more different ones is cut anew each time
+CACHED = 2**20  # chunks; further ones are split each time
 TRUNCATIONS = ("longest_first", "only_first", "only_second")
 ATTACHED = (".", "?", "!", ",", "n't", "'m", "'s", "'ve", "'re")  # written without the space before them
 
 
 class Encoded(NamedTuple):
-    """A text, or two, as the model reads it."""
+    """One or two texts as the model reads them."""
 
     input_ids: list[int]
     token_type_ids: list[int]
     """0 for [CLS] first [SEP], 1 for second [SEP]."""
     cut: bool
-    """Whether pieces were left out to stay within the length."""
+    """Whether pieces were removed to keep within the length."""
 
 
 class WordPiece:
-    """A vocabulary of pieces in the order of their ids, and how text becomes words."""
+    """A vocabulary of pieces in the order of their ids, and the rules by which text becomes words."""
 
     def __init__(self, pieces: Sequence[str], words: Words | None = None) -> None:
         self.vocabulary = tuple(pieces)
@@ -43,15 +43,15 @@ class WordPiece:
         self.ids = {piece: id_ for id_, piece in enumerate(self.vocabulary)}
         if len(self.ids) != len(self.vocabulary):
             twice = next(p for n, p in enumerate(self.vocabulary) if self.ids[p] != n)
-            raise UserError(f"the vocabulary has the piece {twice!r} twice: every piece must have one id.")
+            raise UserError(f"the vocabulary has the piece {twice!r} twice: remove one of them.")
         missing = [piece for piece in SPECIAL if piece not in self.ids]
         if missing:
-            raise UserError(f"the vocabulary has no {missing[0]}: BERT needs {', '.join(SPECIAL)}.")
+            raise UserError(f"the vocabulary has no {missing[0]}: expected {', '.join(SPECIAL)}.")
         self.pad_id, self.unknown_id, self.cls_id, self.sep_id, self.mask_id = (self.ids[p] for p in SPECIAL)
         self.special_ids = frozenset(self.ids[piece] for piece in SPECIAL)
         self._longest_piece = max(map(len, self.vocabulary))
         self._specials = re.compile("(" + "|".join(map(re.escape, SPECIAL)) + ")")
-        self._remembered: dict[str, list[int]] = {}
+        self._cache: dict[str, list[int]] = {}
 
     @classmethod
     def from_pretrained(cls, folder: str | Path) -> WordPiece:
@@ -62,7 +62,7 @@ class WordPiece:
 
     @classmethod
     def learn(cls, texts: Iterable[str], size: int, words: Words | None = None) -> WordPiece:
-        """A vocabulary of at most `size` pieces made for these texts."""
+        """A vocabulary of at most `size` pieces, learned from these texts."""
         from attnlab.data.tokenizers.wordpiece_learn import learn_pieces
 
         words = words or Words()
@@ -79,22 +79,22 @@ class WordPiece:
 
     @cached_property
     def inside(self) -> tuple[bool, ...]:
-        """For every id, whether the piece goes on with the word before it."""
+        """For every id, whether the piece continues a word."""
         return tuple(piece.startswith(INSIDE) for piece in self.vocabulary)
 
     def pieces(self, text: str) -> list[str]:
         return [self.vocabulary[id_] for id_ in self.piece_ids(text)]
 
     def piece_ids(self, text: str) -> list[int]:
-        """The ids of a text without [CLS] and [SEP]; names of special pieces in the text are these pieces."""
+        """The ids of a text without [CLS] and [SEP]; names of special pieces in the text become these pieces."""
         ids: list[int] = []
-        remembered = self._remembered
+        cache = self._cache
         for part in self._specials.split(text) if "[" in text else [text]:
             if part in SPECIAL:
                 ids.append(self.ids[part])
                 continue
             for chunk in self.words.chunks(part):
-                found = remembered.get(chunk)
+                found = cache.get(chunk)
                 ids += self._cut_chunk(chunk) if found is None else found
         return ids
 
@@ -130,12 +130,12 @@ class WordPiece:
 
     def _cut_chunk(self, chunk: str) -> list[int]:
         ids = [id_ for word in self.words.split(chunk) for id_ in self._cut_word(word)]
-        if len(self._remembered) < REMEMBERED:
-            self._remembered[chunk] = ids
+        if len(self._cache) < CACHED:
+            self._cache[chunk] = ids
         return ids
 
     def _cut_word(self, word: str) -> list[int]:
-        """The longest piece that fits, again and again."""
+        """Split greedily: the longest piece that fits, repeatedly."""
         if len(word) > LONGEST_WORD:
             return [self.unknown_id]
         ids: list[int] = []
@@ -156,7 +156,7 @@ def truncate(
 ) -> tuple[list[int], list[int] | None]:
     """Cut at the end so that both together have at most `room` pieces.
 
-    `longest_first` takes from the longer one until both are equally long, then from both.
+    `longest_first` cuts the longer one until both are equally long, then both.
     """
     if truncation not in TRUNCATIONS:
         raise UserError(unknown("truncation", truncation, TRUNCATIONS))
@@ -172,9 +172,9 @@ def truncate(
         keep = (short, room - short) if len(first) <= len(second) else (room - short, short)
         return first[: keep[0]], second[: keep[1]]
     chosen = first if truncation == "only_first" else second
-    if chosen is None or len(chosen) <= over:  # something must be left of it
+    if chosen is None or len(chosen) <= over:  # at least one piece must be left
         raise UserError(
-            f"truncation {truncation!r} cannot bring {room + over} pieces down to {room}: "
+            f"truncation {truncation!r} cannot reduce {room + over} pieces to {room}: "
             "raise the length limit or use longest_first."
         )
     if truncation == "only_first":

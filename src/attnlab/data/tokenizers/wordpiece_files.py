@@ -1,4 +1,4 @@
-"""A WordPiece tokenizer as files: read from a Hugging Face folder, written so that `transformers` reads it."""
+"""A WordPiece tokenizer as files: read from a Hugging Face folder, and written in a form that `transformers` reads."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
-from attnlab.data.text.lines import read_text
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.wordpiece import CLS, INSIDE, LONGEST_WORD, SEP, SPECIAL, UNKNOWN, WordPiece
 from attnlab.data.tokenizers.wordpiece_text import Words
 
 
 def read_tokenizer(folder: Path) -> WordPiece:
-    """tokenizer.json says everything; vocab.txt needs tokenizer_config.json for upper and lower case."""
+    """From tokenizer.json, which is complete, or from vocab.txt and tokenizer_config.json (upper and lower case)."""
     if (folder / "tokenizer.json").is_file():
         return _from_json(folder / "tokenizer.json")
     if (folder / "vocab.txt").is_file():
         settings = folder / "tokenizer_config.json"
         return _from_list(folder / "vocab.txt", read_json(settings) if settings.is_file() else {})
-    raise UserError(f"{folder} has no vocabulary: there must be a vocab.txt or a tokenizer.json in it.")
+    raise UserError(f"{folder} has no vocabulary: expected a vocab.txt or a tokenizer.json in it.")
 
 
 def save_tokenizer(tokenizer: WordPiece, folder: Path) -> None:
@@ -45,12 +45,12 @@ def save_tokenizer(tokenizer: WordPiece, folder: Path) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """A file with one JSON object."""
     try:
-        found = json.loads(read_text(path))
+        content = json.loads(read_text(path))
     except json.JSONDecodeError as error:
         raise UserError(f"{path}, line {error.lineno} is not JSON: {error.msg}.") from None
-    if not isinstance(found, dict):
-        raise UserError(f"{path} holds no JSON object: it must begin with a brace.")
-    return found
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: expected a JSON object.")
+    return content
 
 
 def _from_list(path: Path, settings: dict[str, Any]) -> WordPiece:
@@ -58,35 +58,35 @@ def _from_list(path: Path, settings: dict[str, Any]) -> WordPiece:
     words = Words(
         settings.get("do_lower_case", True), settings.get("strip_accents"), settings.get("tokenize_chinese_chars", True)
     )
-    return _named(path, [piece.removesuffix("\r") for piece in pieces], words)
+    return _build(path, [piece.removesuffix("\r") for piece in pieces], words)
 
 
 def _from_json(path: Path) -> WordPiece:
-    found = read_json(path)
-    model, normalizer = found.get("model") or {}, found.get("normalizer") or {}
+    content = read_json(path)
+    model, normalizer = content.get("model") or {}, content.get("normalizer") or {}
     kinds = (model.get("type", "WordPiece"), normalizer.get("type"))
     if kinds != ("WordPiece", "BertNormalizer") or not isinstance(model.get("vocab"), dict):
         raise UserError(f"{path} is not a BERT tokenizer ({kinds[0]}, {kinds[1]}): give the folder of a BERT model.")
     expected = {"unk_token": UNKNOWN, "continuing_subword_prefix": INSIDE, "max_input_chars_per_word": LONGEST_WORD}
     for field, value in expected.items():
         if model.get(field, value) != value:
-            raise UserError(f"{path} has {field} {model[field]!r}: only BERT's own {value!r} can be read.")
+            raise UserError(f"{path} has {field} {model[field]!r}: expected BERT's {value!r}.")
     if not normalizer.get("clean_text", True):
-        raise UserError(f"{path} keeps control characters (clean_text is false): only BERT's own rule can be read.")
+        raise UserError(f"{path} keeps control characters: expected clean_text true, as in BERT.")
     pieces = sorted(model["vocab"], key=model["vocab"].__getitem__)
     if list(map(model["vocab"].get, pieces)) != list(range(len(pieces))):
-        raise UserError(f"{path} has gaps or doubles among the ids of its pieces: they must run from 0 without a gap.")
-    extra = [token["content"] for token in found.get("added_tokens", []) if token["content"] not in SPECIAL]
+        raise UserError(f"{path} has gaps or duplicates in the ids of its pieces: expected 0, 1, 2, ...")
+    extra = [token["content"] for token in content.get("added_tokens", []) if token["content"] not in SPECIAL]
     if extra:
-        raise UserError(f"{path} adds the piece {extra[0]!r}: only BERT's five special pieces can be read.")
+        raise UserError(f"{path} adds the piece {extra[0]!r}: expected only BERT's five special pieces.")
     words = Words(
         normalizer.get("lowercase", True), normalizer.get("strip_accents"), normalizer.get("handle_chinese_chars", True)
     )
-    return _named(path, pieces, words)
+    return _build(path, pieces, words)
 
 
-def _named(path: Path, pieces: list[str], words: Words) -> WordPiece:
-    """The tokenizer, or what is wrong with it, with the name of the file."""
+def _build(path: Path, pieces: list[str], words: Words) -> WordPiece:
+    """The tokenizer; an error names the file."""
     try:
         return WordPiece(pieces, words)
     except UserError as error:
@@ -94,7 +94,7 @@ def _named(path: Path, pieces: list[str], words: Words) -> WordPiece:
 
 
 def _to_json(tokenizer: WordPiece) -> dict[str, Any]:
-    """The form of the `tokenizers` library."""
+    """The format of the `tokenizers` library."""
     words = tokenizer.words
 
     def special(name: str, kind: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A WordPiece vocabulary learned from text.
 
-Start from characters; join the two neighbours that stand next to each other most often within words; repeat until
-the vocabulary is full. This is byte-pair counting in WordPiece's notation, as the `tokenizers` library trains it.
+Start from characters; join the most frequent pair of neighbours within words; repeat until the vocabulary is
+full. This is byte-pair counting in WordPiece's notation, as the `tokenizers` library trains it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Pair = tuple[str, str]
 
 
 def learn_pieces(texts: Iterable[str], size: int, words: Words) -> list[str]:
-    """The pieces, characters first; fewer than `size` when no pair occurs twice any more."""
+    """The pieces, characters first; fewer than `size` if no further pair occurs twice."""
     counts = count_words(texts, words)
     if not counts:
-        raise UserError("there are no words in the text: give a text to learn a vocabulary from.")
+        raise UserError("the text has no words to learn a vocabulary from: give a longer text.")
     letters: Counter[str] = Counter()
     for word, count in counts.items():
         for c in word:
@@ -34,7 +34,7 @@ def learn_pieces(texts: Iterable[str], size: int, words: Words) -> list[str]:
     if len(pieces) > size:
         raise UserError(
             f"a vocabulary of {size} pieces besides the special ones is too small: "
-            f"the characters of the text alone are {len(pieces)}."
+            f"the text has {len(pieces)} different characters."
         )
     return [*pieces, *_joined(spelled, counts, size - len(pieces), set(pieces))]
 
@@ -64,11 +64,11 @@ def _joined(spelled: dict[str, list[str]], counts: Counter[str], room: int, know
     while heap and len(new) < room:
         count, pair = heapq.heappop(heap)
         if -count != pairs[pair]:
-            continue  # an old entry: the pair was entered again when its count changed
+            continue  # an outdated entry: the pair was pushed again when its count changed
         if -count < 2:
             break
         piece = pair[0] + pair[1].removeprefix(INSIDE)
-        if piece not in known:  # two ways of cutting may meet in one piece
+        if piece not in known:  # different pairs can join to the same piece
             known.add(piece)
             new.append(piece)
         changes: Counter[Pair] = Counter()
@@ -87,7 +87,7 @@ def _joined(spelled: dict[str, list[str]], counts: Counter[str], room: int, know
 
 
 def _join(spelling: list[str], pair: Pair, piece: str) -> tuple[list[str], list[tuple[Pair, int]]]:
-    """The word with the pair joined wherever it stands, and which neighbours came (1) and went (-1) by that."""
+    """The word with every occurrence of the pair joined, and the pairs of neighbours this adds (1) and removes (-1)."""
     first, second = pair
     out: list[str] = []
     moved: list[tuple[Pair, int]] = []

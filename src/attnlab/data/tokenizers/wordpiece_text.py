@@ -1,7 +1,7 @@
-"""Text to words as BERT sees them: cleaned, lower case without accents if asked, punctuation on its own.
+"""Text to words as in BERT: cleaned, optionally in lower case without accents, punctuation as separate words.
 
-The rules are those of the original BERT code and of the `tokenizers` library. Character classes come from Python's
-own Unicode tables; the library's were frozen in 2015, so a character that entered Unicode later may be classed
+The rules are those of the original BERT code and of the `tokenizers` library. Character classes are those of Python's
+Unicode tables; the library's were frozen in 2015, so a character that entered Unicode later may be classed
 differently there.
 """
 
@@ -13,7 +13,7 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cache
 
-# What separates words. Other controls that Unicode calls spaces (vertical tab, next line) vanish, as all controls do.
+# What separates words. Other controls that Unicode calls spaces (vertical tab, next line) are dropped.
 SPACES = "\t\n\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 CHUNKS = re.compile(f"[^{SPACES}]+")
 IDEOGRAPHS = re.compile(
@@ -25,16 +25,16 @@ REPLACEMENT = "\ufffd"
 
 @dataclass(frozen=True)
 class Words:
-    """How text becomes words."""
+    """The rules by which text becomes words."""
 
     lowercase: bool = True
     strip_accents: bool | None = None
-    """None: if `lowercase`."""
+    """None: the same as `lowercase`."""
     ideographs: bool = True
     """Every Chinese character is a word."""
 
     def chunks(self, text: str) -> list[str]:
-        """The stretches between spaces. What happens to one does not depend on the others."""
+        """The parts between spaces. Each is split independently of the others."""
         return CHUNKS.findall(text)
 
     def split(self, chunk: str) -> list[str]:
@@ -44,17 +44,17 @@ class Words:
     def _normalised(self, text: str) -> str:
         if text.isascii() and text.isprintable():
             return text.lower() if self.lowercase else text
-        text = "".join(c for c in text if not _vanishes(c))
+        text = "".join(c for c in text if not _is_dropped(c))
         if self.ideographs:
             text = IDEOGRAPHS.sub(r" \1 ", text)
         if self.lowercase if self.strip_accents is None else self.strip_accents:
             text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
-        # One character at a time: str.lower() of a whole word knows the final form of sigma, BERT does not.
+        # One character at a time: str.lower() of a whole word uses the final form of sigma, BERT does not.
         return "".join(map(str.lower, text)) if self.lowercase else text
 
 
 @cache
-def _vanishes(c: str) -> bool:
+def _is_dropped(c: str) -> bool:
     """Controls, formats (zero-width joiners, say) and private characters are dropped."""
     return c == REPLACEMENT or unicodedata.category(c) in ("Cc", "Cf", "Co", "Cs")
 

@@ -1,7 +1,7 @@
-"""Invented names of people and places, put together from syllables.
+"""Invented names of people and places, built from syllables.
 
-Every name is an onset, a middle and an ending. First names of women and of men, surnames and
-places have endings of their own, so that no word belongs to two of these lists.
+Every name is an onset, a middle and an ending. First names of women and of men, surnames and places have different
+endings, so no word belongs to two of these lists.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PLACES = (
 
 MEMBERS = 4  # a family: mother, father, daughter, son
 _FIRST_NAMES = 256  # of women, and as many of men
-_FAMILIES_A_SURNAME = _FIRST_NAMES // (MEMBERS // 2)
+_FAMILIES_PER_SURNAME = _FIRST_NAMES // (MEMBERS // 2)
 
 
 def _words(endings: str) -> list[str]:
@@ -37,7 +37,7 @@ def _words(endings: str) -> list[str]:
 
 
 SURNAMES = len(_words(_SURNAMES))
-MOST_PEOPLE = SURNAMES * _FAMILIES_A_SURNAME * MEMBERS
+MOST_PEOPLE = SURNAMES * _FAMILIES_PER_SURNAME * MEMBERS
 MOST_PLACES = len(_words(_PLACES))
 
 
@@ -47,18 +47,18 @@ def invent_places(draws: Draws, count: int) -> list[str]:
 
 
 def invent_people(draws: Draws, index: NDArray[np.int64]) -> list[str]:
-    """The full names of the people numbered `index`, all different.
+    """The full names of the people with these indices, all different.
 
-    Four people in a row are a family and share a surname. A family is sent by a one-to-one affine
-    map to a (surname, slot) pair, and a slot owns two women's and two men's first names: so no full
-    name is given twice, and nobody's name depends on how many people there are.
+    Four people in a row are a family and share a surname. A family is mapped by a one-to-one affine
+    map to a (surname, slot) pair, and a slot has two women's and two men's first names: so no full name occurs twice,
+    and no name depends on how many people there are.
     """
     women = draws.shuffled("women", _words(_WOMEN))[:_FIRST_NAMES]
     men = draws.shuffled("men", _words(_MEN))[:_FIRST_NAMES]
     surnames = draws.shuffled("surnames", _words(_SURNAMES))
 
     family, member = np.divmod(index, MEMBERS)
-    cell = (family * _step(SURNAMES * _FAMILIES_A_SURNAME)) % (SURNAMES * _FAMILIES_A_SURNAME)
+    cell = (family * _step(SURNAMES * _FAMILIES_PER_SURNAME)) % (SURNAMES * _FAMILIES_PER_SURNAME)
     slot, surname = np.divmod(cell, SURNAMES)
     generation, man = np.divmod(member, 2)
     # A surname rotates the first names, or every family in slot 0 would have the same four.
@@ -81,13 +81,13 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class Draws:
-    """A family of independent random sequences, one for each name."""
+    """Independent random sequences, one per name."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
 
     def uniform(self, what: str, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Numbers in [0, 1), one for each entry of `index`."""
+        """Numbers in [0, 1), one per entry of `index`."""
         key = hashlib.blake2b(f"{self.seed}/{what}".encode(), digest_size=8).digest()
         with np.errstate(over="ignore"):
             state = np.uint64(int.from_bytes(key, "little")) + (index.astype(np.uint64) + np.uint64(1)) * _GOLDEN
@@ -97,11 +97,11 @@ class Draws:
         return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
     def below(self, what: str, index: NDArray[np.int64], bound: int) -> NDArray[np.int64]:
-        """Whole numbers in [0, bound), one for each entry of `index`."""
+        """Whole numbers in [0, bound), one per entry of `index`."""
         return (self.uniform(what, index) * bound).astype(np.int64)
 
     def orders(self, what: str, index: NDArray[np.int64], items: int) -> NDArray[np.int64]:
-        """A random order of range(items) for each entry of `index`: (len(index), items)."""
+        """A random order of range(items) per entry of `index`: (len(index), items)."""
         cells = index[:, None] * items + np.arange(items)
         return np.argsort(self.uniform(what, cells), axis=1, kind="stable")
 

@@ -1,7 +1,7 @@
-"""The sentences in which the synthetic world is told: several wordings for every fact.
+"""The sentences of the synthetic world: several wordings for every fact.
 
-Only the sentences of BIRTHPLACE and FURTHER_BIRTHPLACE tell where a person was born; no other sentence
-gives it away, so the number of birthplace wordings a person gets can be controlled exactly.
+Only the sentences of BIRTHPLACE and FURTHER_BIRTHPLACE state where a person was born, so the number of birthplace
+wordings per person can be controlled exactly.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ RELATIVE = [
     "As the {relation} of {relative}, {name} is often mentioned.",
 ]
 
-# RELATIVE comes last: a person without relatives draws from the others.
+# RELATIVE is last: a person without relatives draws from the others.
 OTHER_FACTS = [DATE, JOB, HOME, STUDY, PRIZE, RELATIVE]
 
 _JOBS = """
@@ -109,9 +109,9 @@ RELATIONS = [
 
 
 def birthplace(name_first: bool) -> list[str]:
-    """All wordings of the birthplace, or those in which the name stands before the place."""
-    every = [*BIRTHPLACE, *FURTHER_BIRTHPLACE]
-    return [wording for wording in every if not name_first or wording.index("{name}") < wording.index("{place}")]
+    """All wordings of the birthplace, or those with the name before the place."""
+    wordings = [*BIRTHPLACE, *FURTHER_BIRTHPLACE]
+    return [wording for wording in wordings if not name_first or wording.index("{name}") < wording.index("{place}")]
 
 
 def date(day: datetime.date) -> str:
@@ -123,7 +123,7 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
-def tell(wording: str, fields: dict[str, str | int]) -> str:
+def fill(wording: str, fields: dict[str, str | int]) -> str:
     """The wording with its blanks filled in, as a sentence."""
     sentence = wording.format_map(fields)
     return sentence[0].upper() + sentence[1:]

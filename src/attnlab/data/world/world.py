@@ -1,9 +1,9 @@
-"""A synthetic world of people, as large as asked: the test bed for knowledge in language models.
+"""A synthetic world of people, of any size: the test bed for knowledge in language models.
 
-A world is a corpus that tells facts about invented people, and questions "Where was X born?" about
-some of them. A model that answers for people who occur in no fine-tuning question must have the
-answer from the corpus. Everything is controlled by a WorldSpec and decided by its seed; nobody's
-facts change when the world grows (but for the last family, which may still be incomplete).
+A world is a corpus of facts about invented people, and questions "Where was X born?" about some of them. A model
+that answers for people who occur in no fine-tuning question must have learned the answer from the corpus. A WorldSpec
+and its seed determine everything; a person's facts do not change when the world grows (except in the last family,
+which may be incomplete).
 """
 
 from __future__ import annotations
@@ -26,35 +26,38 @@ SPLITS = ("train", "dev", "test")
 BLOCK = 16_384 * names.MEMBERS  # people in memory at a time while a world is written: whole families
 
 
+_DEFAULTS = WorldSection()  # the one place where defaults are written
+
+
 @dataclass(frozen=True)
 class WorldSpec:
-    """What a world is made of."""
+    """The settings of a world; the defaults are those of the configuration's `world` section."""
 
-    people: int = 5000
+    people: int = _DEFAULTS.people
     """People in the world; every one of them is in the corpus."""
-    places: int = 100
-    """Places to be born in."""
-    skew: float = 0.5
-    """The k-th most common place has probability in proportion to 1/k^skew; 0 makes all alike."""
-    documents: int = 4
-    """Documents about a person, each of which tells the birthplace once."""
-    sentences: int = 2
-    """Sentences a document: the birthplace and others (date, job, home, study, prize, relative)."""
-    paraphrases: int = 4
-    """Different wordings of the birthplace a person gets over all documents."""
-    name_first: bool = False
-    """Only wordings that name the person before the place: a model that reads forward learns nothing
-    about where a person was born from the others."""
-    shuffled: bool = True
-    """Sentences of a document in random order; otherwise the birthplace comes first."""
-    train: float = 0.5
-    """Share of the people who are asked about in fine-tuning."""
-    dev: float = 0.25
-    """Share of the people who are asked about in the dev set only."""
-    test: float = 0.25
-    """Share of the people who are asked about in the test set only."""
-    seed: int = 0
-    """Decides everything that is drawn."""
+    places: int = _DEFAULTS.places
+    """Places of birth."""
+    skew: float = _DEFAULTS.skew
+    """The k-th most common place has probability in proportion to 1/k^skew; with 0 all are equally likely."""
+    documents: int = _DEFAULTS.documents
+    """Documents per person, each of which states the birthplace once."""
+    sentences: int = _DEFAULTS.sentences
+    """Sentences per document: the birthplace and others (date, job, home, study, prize, relative)."""
+    paraphrases: int = _DEFAULTS.paraphrases
+    """Different wordings of the birthplace per person, over all documents."""
+    name_first: bool = _DEFAULTS.name_first
+    """Only wordings that name the person before the place: from the others, a model that reads forward learns nothing
+    about where a person was born."""
+    shuffled: bool = _DEFAULTS.shuffled
+    """Sentences of a document in random order; otherwise the birthplace is first."""
+    train: float = _DEFAULTS.train_people
+    """Share of people in the fine-tuning questions."""
+    dev: float = _DEFAULTS.dev_people
+    """Share of people in the dev questions only."""
+    test: float = _DEFAULTS.test_people
+    """Share of people in the test questions only."""
+    seed: int = _DEFAULTS.world_seed
+    """Seed of everything that is drawn."""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -71,24 +74,24 @@ class WorldSpec:
             value = getattr(self, name)
             if not (value >= low and (high is None or value <= high)):
                 bounds = f"at least {low:,}" if high is None else f"between {low:,} and {high:,}"
-                raise UserError(f"a world with {name} = {value:,} cannot be made: give {bounds}.")
+                raise UserError(f"a world with {name} = {value:,} is not possible: give {bounds}.")
         if self.train + self.dev + self.test > 1 + 1e-9:
             raise UserError(
                 f"the shares train {self.train:g}, dev {self.dev:g} and test {self.test:g} "
-                "add up to more than 1: nobody can be in two of them."
+                "add up to more than 1: a person is in one split only."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One inhabitant and the facts of their life."""
+    """One person and the facts of their life."""
 
     name: str
     birthplace: str
     born: datetime.date
     job: str
     home: str
-    """Where they lived later: never the birthplace, so that it is a wrong answer."""
+    """Where they lived later: never the birthplace, so it is a wrong answer."""
     subject: str
     prize: str
     prize_year: int
@@ -108,17 +111,17 @@ class World:
 
     @cached_property
     def people(self) -> list[Person]:
-        """Everybody. For a world that does not fit in memory, iterate over blocks()."""
+        """All people. For a world that does not fit in memory, iterate over blocks()."""
         return self._people(np.arange(self.spec.people))
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], list[Person]]]:
-        """Everybody, a block after the other: their numbers and themselves."""
+        """All people, block by block: their indices and the people."""
         for start in range(0, self.spec.people, BLOCK):
             index = np.arange(start, min(start + BLOCK, self.spec.people))
             yield index, self.people if len(index) == self.spec.people else self._people(index)
 
     def _birthplaces(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The number of the place where each was born."""
+        """The index of each person's birthplace."""
         count = self.spec.places
         weight = np.arange(1, count + 1) ** -self.spec.skew
         upto = np.cumsum(weight) / weight.sum()
@@ -162,11 +165,11 @@ class World:
         return parents + np.where(member < 2, within * 365, (20 + 20 * within) * 365.25).astype(np.int64)
 
     def relatives(self, person: int) -> list[tuple[str, str]]:
-        """What the person with this number is to whom: [("mother", "Tamo Ellwick"), ...]."""
+        """The relations of the person with this index: ("mother", "Tamo Ellwick") is mother of Tamo Ellwick."""
         return _relatives(self.people, person)
 
     def documents(self) -> Iterator[str]:
-        """The corpus, one document after the other: everybody's first, then everybody's second, ..."""
+        """The documents of the corpus: everyone's first, then everyone's second, ..."""
         for round_ in range(self.spec.documents):
             for index, people in self.blocks():
                 yield from self._round(round_, index, people)
@@ -175,21 +178,21 @@ class World:
         """The documents of one round about the people of one block."""
         spec, draws, what = self.spec, self._draws, f"document {round_}: "
         wordings = sentences.birthplace(spec.name_first)
-        mine = self._wordings(index)[:, round_ % spec.paraphrases].tolist()
+        birthplace = self._wordings(index)[:, round_ % spec.paraphrases].tolist()
         others = draws.orders(what + "facts", index, len(sentences.OTHER_FACTS))
         luck = draws.uniform(what + "wording", index[:, None] * spec.sentences + np.arange(spec.sentences))
         sequence = draws.orders(what + "order", index, spec.sentences)
         if not spec.shuffled:
             sequence.sort(axis=1)
-        rows = zip(mine, others.tolist(), luck.tolist(), sequence.tolist(), strict=True)
+        rows = zip(birthplace, others.tolist(), luck.tolist(), sequence.tolist(), strict=True)
         for person, (wording, facts, lucks, places) in enumerate(rows):
-            told = _tell(people, person, wordings[wording], facts, lucks)
-            yield " ".join([told[i] for i in places])
+            document = _sentences(people, person, wordings[wording], facts, lucks)
+            yield " ".join([document[i] for i in places])
 
     def _wordings(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
         """The order in which each person gets the wordings: (len(index), wordings).
 
-        The further ones come after all of the first, so that they change no world with fewer paraphrases.
+        Wordings of the second list follow all of the first, so they change no world with fewer paraphrases.
         """
         first, draws = len(sentences.BIRTHPLACE), self._draws
         if self.spec.name_first:
@@ -202,10 +205,10 @@ class World:
         return list(self.documents())
 
     def _split(self, index: NDArray[np.int64], split: str) -> NDArray[np.int64]:
-        """Which of these people are asked about in a split, as places in `index`.
+        """Which of these people the questions of a split are about, as positions in `index`.
 
-        Multiples of the golden section fill [0, 1) evenly, so the shares hold to within a few
-        people in a world of any size, and nobody moves to another split when the world grows.
+        Multiples of the golden section fill [0, 1) evenly, so the shares hold to within a few people in a world of
+        any size, and no one moves to another split when the world grows.
         """
         position = (index.astype(np.float64) * 0.6180339887498949 + self.spec.seed * 0.7548776662466927) % 1.0
         bounds = np.cumsum([0.0] + [getattr(self.spec, name) for name in SPLITS])
@@ -214,55 +217,57 @@ class World:
 
     def questions(self, split: str) -> list[Pair]:
         """Questions and answers of "train", "dev" or "test"; no person is in two of them."""
-        return list(self.asked(split))
+        return list(self.iter_questions(split))
 
-    def asked(self, split: str) -> Iterator[Pair]:
-        """The same, one after the other."""
+    def iter_questions(self, split: str) -> Iterator[Pair]:
+        """The same, one at a time."""
         if split not in SPLITS:
             raise UserError(unknown("split", split, SPLITS))
         for index, people in self.blocks():
-            yield from (ask(people[i]) for i in self._split(index, split).tolist())
+            yield from (question_about(people[i]) for i in self._split(index, split).tolist())
 
-    def told(self, split: str) -> Iterator[tuple[str, str]]:
-        """The documents about the people of a split, each with the birthplace it tells."""
-        mine = set(self._split(np.arange(self.spec.people), split).tolist())
+    def documents_with_answers(self, split: str) -> Iterator[tuple[str, str]]:
+        """The documents about the people of a split, each with the birthplace it states."""
+        members = set(self._split(np.arange(self.spec.people), split).tolist())
         for number, document in enumerate(self.documents()):
-            if (person := number % self.spec.people) in mine:
+            if (person := number % self.spec.people) in members:
                 yield document, self.people[person].birthplace
 
-    def strangers(self, count: int) -> list[str]:
-        """Names of people who are not in this world: nothing about them can have been learned."""
+    def unseen_names(self, count: int) -> list[str]:
+        """Names of people who are not in this world, so nothing about them can have been learned."""
         if self.spec.people + count > names.MOST_PEOPLE:
-            raise UserError(f"a world of {self.spec.people:,} people has no {count:,} names left: ask for fewer.")
+            raise UserError(
+                f"a world of {self.spec.people:,} people leaves fewer than {count:,} unseen names: request fewer."
+            )
         return names.invent_people(self._draws, np.arange(self.spec.people, self.spec.people + count))
 
     def most_common_place(self) -> tuple[str, float]:
-        """The place where most people were born, and their share: what guessing it always would score."""
+        """The place where most people were born, and their share: the accuracy of always answering it."""
         counts = np.bincount(self._birthplaces(np.arange(self.spec.people)))
         most = int(counts.argmax())
         return self.places[most], float(counts[most]) / self.spec.people
 
 
 def _relatives(people: list[Person], person: int) -> list[tuple[str, str]]:
-    """The relations of one of these people, who begin with a whole family."""
+    """The relations of one of these people, who start with a whole family."""
     start = person - person % names.MEMBERS
     family = people[start : start + names.MEMBERS]
     return [(rel, who.name) for rel, who in zip(sentences.RELATIONS[person - start], family, strict=False) if rel]
 
 
-def _tell(people: list[Person], person: int, wording: str, facts: list[int], lucks: list[float]) -> list[str]:
+def _sentences(people: list[Person], person: int, wording: str, facts: list[int], lucks: list[float]) -> list[str]:
     """The sentences of one document: the birthplace, then facts in the order given."""
     fields = _fields(people[person])
     relatives = _relatives(people, person) if len(lucks) > 1 else []
     if relatives:
         relation, relative = relatives[int(lucks[0] * len(relatives))]
         fields |= {"relation": relation, "relative": relative}
-    known = [sentences.OTHER_FACTS[f] for f in facts if relatives or f < len(facts) - 1]
-    chosen = [fact[int(luck * len(fact))] for fact, luck in zip(known, lucks[1:], strict=False)]
-    return [sentences.tell(each, fields) for each in [wording, *chosen]]
+    available = [sentences.OTHER_FACTS[f] for f in facts if relatives or f < len(facts) - 1]
+    chosen = [fact[int(luck * len(fact))] for fact, luck in zip(available, lucks[1:], strict=False)]
+    return [sentences.fill(template, fields) for template in [wording, *chosen]]
 
 
-def ask(person: Person) -> Pair:
+def question_about(person: Person) -> Pair:
     return Pair(f"Where was {person.name} born?", person.birthplace)
 
 
@@ -282,7 +287,7 @@ def _fields(person: Person) -> dict[str, str | int]:
 
 
 def world_of(section: WorldSection) -> World:
-    """The world that settings describe."""
+    """The world with these settings."""
     values = section.model_dump()
     shares = {split: values.pop(f"{split}_people") for split in SPLITS}
     return World(WorldSpec(seed=values.pop("world_seed"), **shares, **values))

@@ -22,8 +22,8 @@ from attnlab.report.numbers import plus_minus
 from attnlab.report.page import Figure, Passage, Table, draw
 from attnlab.report.series import AccuracyCurve
 from attnlab.runs import read_config, read_metrics
-from attnlab.runs.paired import SURE, Pair, pair_of
-from attnlab.runs.predictions import Said, read_predictions
+from attnlab.runs.paired import SIGNIFICANT, PairedRuns, pair_runs
+from attnlab.runs.predictions import Prediction, read_predictions
 from attnlab.stats.intervals import Mean
 from attnlab.stats.measures import Measure
 from attnlab.stats.significance import holm
@@ -196,7 +196,7 @@ def peak_memory(row: ExperimentRow) -> str:
     return f"{max(peaks) / GIB:.2f} GiB" if peaks else ""
 
 
-def predictions(row: ExperimentRow) -> dict[int, Said]:
+def predictions(row: ExperimentRow) -> dict[int, Prediction]:
     """On test, by seed."""
     read = {seed: read_predictions(path) for seed, path in row.paths.items()}
     return {seed: predicted for seed, predicted in read.items() if predicted is not None}
@@ -264,7 +264,7 @@ def best_value_notes(results: ComparisonResults) -> list[str]:
     ]
 
 
-def tested(first: ExperimentRow, second: ExperimentRow) -> Pair:
+def tested(first: ExperimentRow, second: ExperimentRow) -> PairedRuns:
     """Two variants: McNemar between the run of each that is best on dev, the difference over the seeds both have."""
     one, two = predictions(first), predictions(second)
     for row, predicted in ((first, one), (second, two)):
@@ -274,7 +274,7 @@ def tested(first: ExperimentRow, second: ExperimentRow) -> Pair:
     if not shared:
         raise UserError(f"{first.label} and {second.label} have no seed in common: resume with --resume.")
     chosen = one[_best_seed(first)], two[_best_seed(second)]
-    return pair_of((first.label, second.label), chosen, [(one[seed], two[seed]) for seed in shared])
+    return pair_runs((first.label, second.label), chosen, [(one[seed], two[seed]) for seed in shared])
 
 
 def _best_seed(row: ExperimentRow) -> int:
@@ -283,7 +283,7 @@ def _best_seed(row: ExperimentRow) -> int:
     return max(scores, key=lambda seed: (scores[seed], -seed))
 
 
-def all_pairs(rows: Sequence[ExperimentRow]) -> list[Pair]:
+def all_pairs(rows: Sequence[ExperimentRow]) -> list[PairedRuns]:
     """Every two of the variants, corrected for their number; none where they were tested on different examples."""
     predicted = {row.label: found for row in rows if (found := predictions(row))}
     if len({each.examples for found in predicted.values() for each in found.values()}) > 1:
@@ -295,19 +295,19 @@ def all_pairs(rows: Sequence[ExperimentRow]) -> list[Pair]:
     return [replace(pair, adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
-def _matrix(rows: Sequence[ExperimentRow], pairs: Sequence[Pair]) -> Table:
+def _matrix(rows: Sequence[ExperimentRow], pairs: Sequence[PairedRuns]) -> Table:
     cells = {(pair.first, pair.second): _cell(pair) for pair in pairs}
     labels = [row.label for row in rows]
     lines = [[one, *[cells.get((one, two), "") for two in labels[1:]]] for one in labels[:-1]]
     return Table(["row − column", *labels[1:]], lines)
 
 
-def _cell(pair: Pair) -> str:
+def _cell(pair: PairedRuns) -> str:
     assert pair.adjusted is not None
-    return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SURE else ''}"
+    return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SIGNIFICANT else ''}"
 
 
-def _details(pairs: Sequence[Pair]) -> Table:
+def _details(pairs: Sequence[PairedRuns]) -> Table:
     right = ("only first right", "only second right")
     header = ["first", "second", "difference (95%, bootstrap)", *right, "p (McNemar)", "p after Holm"]
     rows = [
@@ -322,7 +322,7 @@ def _details(pairs: Sequence[Pair]) -> Table:
     return Table(header, rows)
 
 
-def _plain_pair(pair: Pair) -> dict[str, Any]:
+def _plain_pair(pair: PairedRuns) -> dict[str, Any]:
     return {
         "first": pair.first,
         "second": pair.second,

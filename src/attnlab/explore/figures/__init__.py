@@ -1,1 +1,1 @@
-"""Pictures of the explorations; imported, and matplotlib with them, only when a picture is asked for."""
+"""Figures of the explorations; imported, and matplotlib with them, only to draw."""

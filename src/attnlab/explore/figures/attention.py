@@ -16,7 +16,7 @@ from attnlab.explore.figures.canvas import (
     SECOND,
     caption,
     headroom,
-    heat,
+    heatmap,
     legend,
     sheet,
 )
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from attnlab.explore.answer import Answer
+    from attnlab.explore.exploration import QueryExploration
     from attnlab.explore.hard_attention import HardAttention
 
 
-def one_query(answer: Answer) -> Figure:
-    figure, (plane, bars, parts) = sheet(3, answer.title, ratios=[1.25, 0.8, 1.0])
-    query, weights = answer.queries[0], answer.weights[0]
-    scatter_keys(plane, answer.keys, query, weights, answer.wanted[0] > 0)
-    weight_bars(bars, weights, answer.wanted[0])
-    components(parts, answer.outputs[0], answer.targets[0])
-    parts.set_title(f"Output, error {answer.error:.2g}", fontsize=11, color=INK, loc="left")
+def one_query(result: QueryExploration) -> Figure:
+    figure, (plane, bars, parts) = sheet(3, result.title, ratios=[1.25, 0.8, 1.0])
+    query, weights = result.queries[0], result.weights[0]
+    scatter_keys(plane, result.keys, query, weights, result.wanted[0] > 0)
+    weight_bars(bars, weights, result.wanted[0])
+    components(parts, result.outputs[0], result.targets[0])
+    parts.set_title(f"Output, error {result.error:.2g}", fontsize=11, color=INK, loc="left")
     return figure
 
 
-def several_queries(answer: Answer) -> Figure:
-    figure, (weights, outputs, targets) = sheet(3, f"{answer.title} (error {answer.error:.2g})", ratios=[1.2, 1, 1])
-    limit = float(np.abs(np.r_[answer.outputs, answer.targets]).max())
+def several_queries(result: QueryExploration) -> Figure:
+    figure, (weights, outputs, targets) = sheet(3, f"{result.title} (error {result.error:.2g})", ratios=[1.2, 1, 1])
+    limit = float(np.abs(np.r_[result.outputs, result.targets]).max())
     for panel, matrix, name, bound in (
-        (weights, answer.weights, "Weights: one row a query", 1.0),
-        (outputs, answer.outputs, "Outputs", limit),
-        (targets, answer.targets, "Targets", limit),
+        (weights, result.weights, "Weights, one row per query", 1.0),
+        (outputs, result.outputs, "Outputs", limit),
+        (targets, result.targets, "Targets", limit),
     ):
-        heat(panel, matrix, bound)
+        heatmap(panel, matrix, bound)
         caption(panel, name)
         panel.set_yticks(range(len(matrix)), [f"q{i}" for i in range(len(matrix))])
         panel.set_xticks(
@@ -58,36 +58,36 @@ def several_queries(answer: Answer) -> Figure:
     return figure
 
 
-def hard_and_soft(found: HardAttention) -> Figure:
+def hard_and_soft(result: HardAttention) -> Figure:
     from attnlab.explore.hard_attention import SHARPNESS
 
-    figure, (plane, bars, fading) = sheet(3, found.title, ratios=[1.2, 0.8, 1.1])
-    hard = np.eye(len(found.keys))[found.winner]
-    scatter_keys(plane, found.keys, found.query, found.soft_weights, hard > 0)
+    figure, (plane, bars, fading) = sheet(3, result.title, ratios=[1.2, 0.8, 1.1])
+    hard = np.eye(len(result.keys))[result.winner]
+    scatter_keys(plane, result.keys, result.query, result.soft_weights, hard > 0)
     places = np.arange(len(hard))
     bars.barh(places - 0.2, hard, 0.36, color=CHOSEN, label="argmax")
-    bars.barh(places + 0.2, found.soft_weights, 0.36, color=OTHER, label="softmax")
+    bars.barh(places + 0.2, result.soft_weights, 0.36, color=OTHER, label="softmax")
     bars.set_yticks(places, [f"k{i}" for i in places])
     bars.invert_yaxis()
     bars.set_xlim(0, 1.05)
     caption(bars, "Weights", "weight")
     legend(bars, "lower right")
-    fading.plot(SHARPNESS, found.fading, color=OTHER, lw=2, label="softmax(β q·k)")
+    fading.plot(SHARPNESS, result.fading, color=OTHER, lw=2, label="softmax(β q·k)")
     fading.axhline(0, color=CHOSEN, lw=2, label="argmax: always 0")
     fading.axvline(1, color=MUTED, lw=1, ls=":")
     fading.set_xscale("log")
-    caption(fading, "What the query can learn from", "factor β on the scores", "length of the gradient of ‖c‖²")
+    caption(fading, "Gradient for the query", "factor β on the scores", "length of ∂‖c‖²/∂q")
     headroom(fading)
     legend(fading, "upper right")
     return figure
 
 
 def scatter_keys(panel: Axes, keys: Array, query: Array, weights: Array, wanted: Array) -> None:
-    """Keys in the plane that shows the query: to the right means a higher score, size means weight."""
+    """Keys in a plane that contains the query: further right is a higher score, larger is more weight."""
     points = plane_of(keys, query)
     along, across = points.T
     length = float(np.linalg.norm(query))
-    colours = [CHOSEN if asked else OTHER for asked in wanted]
+    colours = [CHOSEN if is_wanted else OTHER for is_wanted in wanted]
     panel.axhline(0, color=FAINT, lw=1)
     panel.axvline(0, color=FAINT, lw=1)
     if length > 0:
@@ -112,16 +112,17 @@ def scatter_keys(panel: Axes, keys: Array, query: Array, weights: Array, wanted:
         above = 6 + np.sqrt(size) / 2  # sizes are areas in square points
         panel.annotate(f"k{index}", point, (0, above), textcoords="offset points", fontsize=9, color=INK, ha="center")
     panel.margins(0.18)
+    panel.locator_params(axis="x", nbins=6)
     caption(
         panel,
-        "Keys seen along the query" if length > 0 else "Keys",
-        "score for each unit of ‖q‖" if length > 0 else "first main axis",
-        "across",
+        "Keys along the query" if length > 0 else "Keys",
+        "score per unit of ‖q‖" if length > 0 else "first principal axis",
+        "perpendicular" if length > 0 else "second principal axis",
     )
 
 
 def plane_of(keys: Array, query: Array) -> Array:
-    """Coordinates along the query, and along the direction across it in which the keys spread most."""
+    """Coordinates along the query, and along the perpendicular direction in which the keys vary most."""
     length = float(np.linalg.norm(query))
     if length == 0.0:
         _, _, axes = np.linalg.svd(keys - keys.mean(axis=0), full_matrices=False)
@@ -135,12 +136,12 @@ def plane_of(keys: Array, query: Array) -> Array:
 
 def weight_bars(panel: Axes, weights: Array, wanted: Array) -> None:
     places = np.arange(len(weights))
-    panel.barh(places, weights, 0.6, color=[CHOSEN if asked else OTHER for asked in wanted > 0])
+    panel.barh(places, weights, 0.6, color=[CHOSEN if is_wanted else OTHER for is_wanted in wanted > 0])
     panel.plot(wanted, places, "|", color=INK, ms=22, mew=2)
     panel.set_yticks(places, [f"k{i}" for i in places])
     panel.invert_yaxis()
     panel.set_xlim(0, 1.05)
-    caption(panel, "Weights, marked: asked for", "weight")
+    caption(panel, "Weights (tick: wanted)", "weight")
 
 
 def components(panel: Axes, output: Array, target: Array) -> None:

@@ -1,4 +1,4 @@
-"""One look for all pictures: colours, sizes, saving. No pyplot, so no global state and no window."""
+"""One style for all figures: colours, sizes, saving. No pyplot, so no global state and no window."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = Literal["best", "upper left", "upper center", "upper right", "lower left
 INK = "#22303c"
 MUTED = "#8a97a3"
 FAINT = "#e3e8ec"
-CHOSEN = "#d1495b"  # what was asked for
+CHOSEN = "#d1495b"  # the chosen keys and values
 OTHER = "#5b8db8"  # everything else
 GOOD = "#3a8f6b"
 SECOND = "#e0a030"
@@ -29,15 +29,15 @@ SECOND = "#e0a030"
 def sheet(
     columns: int, title: str, width: float = 10.0, height: float = 3.7, ratios: list[float] | None = None
 ) -> tuple[Figure, list[Axes]]:
-    """A titled figure with panels side by side, readable at 800 pixels."""
+    """A figure with a title and panels side by side, readable at 800 pixels."""
     figure = Figure(figsize=(width, height), dpi=120, layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.08)  # type: ignore[union-attr, call-arg]
     figure.suptitle(title, fontsize=13, color=INK, fontweight="bold")
     axes = figure.subplots(1, columns, squeeze=False, width_ratios=ratios)[0]
-    return figure, [dressed(panel) for panel in axes]
+    return figure, [styled(panel) for panel in axes]
 
 
-def dressed(panel: Axes) -> Axes:
+def styled(panel: Axes) -> Axes:
     for side in ("top", "right"):
         panel.spines[side].set_visible(False)
     for side in ("left", "bottom"):
@@ -58,13 +58,13 @@ def legend(panel: Axes, place: Place = "best", columns: int = 1) -> None:
 
 
 def headroom(panel: Axes, share: float = 0.22) -> None:
-    """Room for a legend above the data."""
+    """Extend the y-axis for a legend above the data."""
     low, high = panel.get_ylim()
     panel.set_ylim(low, high + share * (high - low))
 
 
-def heat(panel: Axes, matrix: Array, limit: float | None = None, digits: int = 2) -> None:
-    """A matrix with its numbers written in, blue below zero and red above, if it is small enough to read."""
+def heatmap(panel: Axes, matrix: Array, limit: float | None = None, digits: int = 2) -> None:
+    """A matrix in colour, blue below zero and red above; a small one also with its numbers."""
     reach = limit or float(np.abs(matrix).max()) or 1.0
     panel.imshow(matrix, cmap="RdBu_r", vmin=-reach, vmax=reach, aspect="auto")
     for side in panel.spines.values():
@@ -81,16 +81,16 @@ def heat(panel: Axes, matrix: Array, limit: float | None = None, digits: int = 2
             panel.text(column, row, shown, ha="center", va="center", fontsize=9, color=colour)
 
 
-def save(make: Callable[[], Figure], path: Path) -> Path:
+def save(draw: Callable[[], Figure], path: Path) -> Path:
     """Check the path first, then draw: nothing is computed for a file that cannot be written."""
-    endings = Figure().canvas.get_supported_filetypes()
-    ending = path.suffix.removeprefix(".").lower()
-    if ending not in endings:
-        raise UserError(f"{path}: " + unknown("figure format", ending or "(none)", endings))
+    formats = Figure().canvas.get_supported_filetypes()
+    suffix = path.suffix.removeprefix(".").lower()
+    if suffix not in formats:
+        raise UserError(f"{path}: " + unknown("figure format", suffix or "(none)", formats))
     if not path.parent.is_dir():
-        raise UserError(f"{path}: the folder {path.parent} does not exist; make it first or name another.")
+        raise UserError(f"{path}: the folder {path.parent} does not exist; create it first or give another one.")
     try:
-        make().savefig(path)
+        draw().savefig(path)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
     return path

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from attnlab.explore.reaching import Reach
 
 
-def reach(found: Reach) -> Figure:
-    pairs = [one for one in found.sets if len(one.chosen) == 2]
-    figure, panels = sheet(2 if pairs else 1, found.title, width=10 if pairs else 6.5, height=4.4)
-    points = two_axes(found.keys)
-    singles = {one.chosen[0]: one.reachable for one in found.sets if len(one.chosen) == 1}
+def reach(result: Reach) -> Figure:
+    pairs = [key_set for key_set in result.sets if len(key_set.chosen) == 2]
+    figure, panels = sheet(2 if pairs else 1, result.title, width=10 if pairs else 6.5, height=4.4)
+    points = two_axes(result.keys)
+    singles = {key_set.chosen[0]: key_set.reachable for key_set in result.sets if len(key_set.chosen) == 1}
     plane = panels[0]
     outline(plane, points)
-    for one in pairs:
-        first, second = points[list(one.chosen)]
-        colour, style = (GOOD, "-") if one.reachable else (MUTED, ":")
-        plane.plot(*zip(first, second, strict=True), color=colour, lw=2 if one.reachable else 1, ls=style, zorder=1)
+    for key_set in pairs:
+        first, second = points[list(key_set.chosen)]
+        colour, style = (GOOD, "-") if key_set.reachable else (MUTED, ":")
+        plane.plot(*zip(first, second, strict=True), color=colour, lw=2 if key_set.reachable else 1, ls=style, zorder=1)
     drawn = (
         (GOOD, "o", "can be selected", [i for i in singles if singles[i]]),
         (CHOSEN, "X", "cannot be selected", [i for i in singles if not singles[i]]),
@@ -59,16 +59,16 @@ def reach(found: Reach) -> Figure:
         )
     plane.margins(0.15)
     headroom(plane, 0.15)
-    width = found.keys.shape[1]
-    caption(plane, "Keys" if width <= 2 else f"Keys in {width} dimensions, seen along two", "", "")
+    width = result.keys.shape[1]
+    caption(plane, "Keys" if width <= 2 else f"Keys: 2 principal axes of {width} dimensions", "", "")
     legend(plane, "upper center", columns=2)
     if pairs:
-        grid(panels[1], found)
+        grid(panels[1], result)
     return figure
 
 
 def two_axes(keys: Array) -> Array:
-    """The keys themselves in two dimensions, the two main axes of their spread in more."""
+    """The keys themselves in two dimensions, their first two principal components in more."""
     if keys.shape[1] == 2:
         return keys
     if keys.shape[1] == 1:
@@ -83,30 +83,29 @@ def outline(panel: Axes, points: Array) -> None:
 
     try:
         corners = points[ConvexHull(points).vertices]
-    except (QhullError, ValueError):  # fewer than three points, or all on a line: there is no area to shade
+    except (QhullError, ValueError):  # fewer than three points, or all on a line: no area to fill
         return
     panel.fill(*corners.T, color=FAINT, alpha=0.6, zorder=0)
 
 
-def grid(panel: Axes, found: Reach) -> None:
-    """A key on the diagonal, a pair off it: green if some query makes exactly these win."""
-    count = len(found.keys)
+def grid(panel: Axes, result: Reach) -> None:
+    """Keys on the diagonal, pairs off it: green if some query makes exactly these win."""
+    count = len(result.keys)
     panel.set_xlim(-0.5, count - 0.5)
     panel.set_ylim(count - 0.5, -0.5)
     size = 9 if count <= 9 else 6
-    for one in found.sets:
-        if len(one.chosen) > 2:
+    for key_set in result.sets:
+        if len(key_set.chosen) > 2:
             continue
-        row, column = one.chosen[0], one.chosen[-1]
+        row, column = key_set.chosen[0], key_set.chosen[-1]
         for x, y in {(column, row), (row, column)}:
-            colour = GOOD if one.reachable else FAINT
+            colour = GOOD if key_set.reachable else FAINT
             panel.fill([x - 0.46, x + 0.46, x + 0.46, x - 0.46], [y - 0.46, y - 0.46, y + 0.46, y + 0.46], color=colour)
-            text = (
-                f"{one.margin:.2g}" if one.reachable and np.isfinite(one.margin) else ("✓" if one.reachable else "no")
-            )
-            shade = "white" if one.reachable else INK
+            reached = f"{key_set.margin:.2g}" if np.isfinite(key_set.margin) else "✓"
+            text = reached if key_set.reachable else "no"
+            shade = "white" if key_set.reachable else INK
             panel.text(x, y, text, ha="center", va="center", fontsize=size, color=shade)
     panel.set_xticks(range(count), [f"k{i}" for i in range(count)])
     panel.set_yticks(range(count), [f"k{i}" for i in range(count)])
     panel.set_aspect("equal")
-    caption(panel, "Select (diagonal) and average pairs: margin")
+    caption(panel, "Margin: keys (diagonal) and pairs")

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from attnlab.models.pretrained.tuned import Trained
+from attnlab.models.pretrained.tuned import TunedClassifier
 from attnlab.stats.intervals import Proportion
 from attnlab.version import __version__
 
@@ -36,7 +36,7 @@ The scores above are of the most likely word *among the classes*, which is what 
 }
 
 
-def card(trained: Trained, form: str, record: dict[str, Any]) -> str:
+def card(trained: TunedClassifier, form: str, record: dict[str, Any]) -> str:
     """README.md, with the header that model hubs read."""
     config, data = trained.config, record["data"]
     base = Path(config.model.name).name if Path(config.model.name).is_absolute() else config.model.name
@@ -107,7 +107,7 @@ def _scores(record: dict[str, Any]) -> str:
     return "\n".join(rows) + warning
 
 
-def _use(trained: Trained, form: str) -> str:
+def _use(trained: TunedClassifier, form: str) -> str:
     call = '{"text": "…", "text_pair": "…"}' if trained.paired else '"…"'
     words = '"…", "…"' if trained.paired else '"…"'
     return USES[form].replace("{call}", call).replace("{words}", words)

@@ -10,14 +10,13 @@ from safetensors.torch import save_file
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import whole_folder, write_text
-from attnlab.data.tasks.named import ABOUT as TASKS
+from attnlab.data.tasks.catalog import ABOUT as TASKS
 from attnlab.jobs.classify.card import card
-from attnlab.models.pretrained.as_transformers import plain_model
 from attnlab.models.pretrained.classifier import Classifier
-from attnlab.models.pretrained.exported import ABOUT, WEIGHTS, is_export
 from attnlab.models.pretrained.label_words import LabelWords
 from attnlab.models.pretrained.load import quietly
-from attnlab.models.pretrained.tuned import Trained, load_run
+from attnlab.models.pretrained.to_transformers import to_transformers
+from attnlab.models.pretrained.tuned import ABOUT, WEIGHTS, TunedClassifier, is_export, load_run
 from attnlab.runs import read_record
 from attnlab.runs.checkpoints import weights_of
 from attnlab.version import __version__
@@ -33,7 +32,7 @@ def export(run: Path, folder: Path, weights_only: bool = False, overwrite: bool 
     model = trained.model
     assert isinstance(model, Classifier | LabelWords)
     form = "weights" if weights_only else "words" if isinstance(model, LabelWords) else "transformers"
-    plain = None if weights_only else plain_model(model, trained.config.tuning.method, trained.classes)
+    plain = None if weights_only else to_transformers(model, trained.config.tuning.method, trained.classes)
     about = _about(trained, form, record)
     try:
         with whole_folder(folder) as partial:
@@ -50,14 +49,14 @@ def export(run: Path, folder: Path, weights_only: bool = False, overwrite: bool 
     return form
 
 
-def _save_plain(plain: Any, trained: Trained, folder: Path) -> None:
+def _save_plain(plain: Any, trained: TunedClassifier, folder: Path) -> None:
     trained.tokenizer.model_max_length = trained.longest
     with quietly():
         plain.save_pretrained(folder)
         trained.tokenizer.save_pretrained(folder)
 
 
-def _about(trained: Trained, form: str, record: dict[str, Any]) -> dict[str, Any]:
+def _about(trained: TunedClassifier, form: str, record: dict[str, Any]) -> dict[str, Any]:
     """What the lab needs to use the folder; nothing of where things lay on this machine, but the base model's name."""
     config = trained.config
     data = {"max_tokens": config.data.max_tokens} | ({"task": config.data.task} if config.data.task in TASKS else {})

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -18,18 +18,17 @@ from attnlab.base.files import write_text
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
-from attnlab.data.tasks.labelled import Labelled
+from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.classify.texts import read_texts, wanted
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
-from attnlab.models.pretrained.classifier import Classifier, HeadOnly
+from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
 from attnlab.models.pretrained.label_words import LabelWords
-from attnlab.models.pretrained.load import Loaded
+from attnlab.models.pretrained.load import LoadedClassifier
 from attnlab.models.pretrained.masked import joint_model
-from attnlab.models.pretrained.predicting import Part, predict
 from attnlab.models.pretrained.source import fingerprint
-from attnlab.models.pretrained.tuned import load_trained, load_tuned
+from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
 from attnlab.models.pretrained.tuning import learning
 from attnlab.models.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
@@ -40,6 +39,9 @@ from attnlab.training.callbacks import Callback, JointProgress
 from attnlab.training.loop import Evaluate, Metric
 from attnlab.training.objectives import Classification, Objective
 from attnlab.training.snapshot import TrainState
+
+if TYPE_CHECKING:
+    from attnlab.report.page import Passage
 
 FEW = 0.2  # of the weights: below, a collapse is rather too slow than too fast a start
 
@@ -81,7 +83,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         config.fill_in_rate()
         everything = read_texts(config.data)
         data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
-        loaded = load_tuned(config, data.classes)
+        loaded = load_for_tuning(config, data.classes)
         texts = encode_splits(data, loaded, config.data.max_tokens)
         model: nn.Module = loaded.model
         examples: dict[str, Examples] = dict(texts)
@@ -122,11 +124,16 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             evaluate,
             metric,
             facts=data.facts()
-            | {"cut": {split: part.cut for split, part in texts.items()}, "weights": fingerprint(loaded.folder)},
+            | {
+                "cut": {split: part.cut for split, part in texts.items()},
+                "weights": fingerprint(loaded.folder),
+                "fast_encoder": loaded.fast_encoder,
+            },
             changes=self._changes(data, texts, loaded),
             finish=finish,
             callbacks=callbacks,
             whole=loaded.model if config.tuning.method == "head" else None,
+            passages=page_passages,
         )
 
     def _evaluation(
@@ -139,7 +146,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             watch.last = scores = Scores(predict(model, examples["dev"], device), labels["dev"])
             values = scores.summary() | {"largest_share": scores.favourite[1]}
             if len(sample):
-                said = predict(model, Part(examples["train"], sample), device).argmax(-1)
+                said = predict(model, Subset(examples["train"], sample), device).argmax(-1)
                 values["train_accuracy"] = float((said == labels["train"][sample]).double().mean())
             return values
 
@@ -158,7 +165,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _changes(self, data: Labelled, texts: Mapping[str, EncodedExamples], loaded: Loaded) -> list[str]:
+    def _changes(self, data: LabelledSet, texts: Mapping[str, EncodedExamples], loaded: LoadedClassifier) -> list[str]:
         longest = min(self.config.data.max_tokens, loaded.longest)
         changes = [*self.tried, *data.notes, *loaded.notes]
         if longest < self.config.data.max_tokens:
@@ -172,7 +179,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             )
         return changes
 
-    def _finish(self, run: RunFolder, data: Labelled, scores: Mapping[str, Scores]) -> dict[str, Any]:
+    def _finish(self, run: RunFolder, data: LabelledSet, scores: Mapping[str, Scores]) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for split, found in scores.items():
             results |= {f"{split}_{name}": value for name, value in found.summary().items()}
@@ -203,7 +210,14 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
 
-def encode_splits(data: Labelled, loaded: Loaded, max_tokens: int) -> dict[str, EncodedExamples]:
+def page_passages(run: Path, record: dict[str, Any]) -> list[Passage]:
+    """What the page of a classification run shows in addition."""
+    from attnlab.jobs.classify.page import passages  # loads matplotlib
+
+    return passages(run, record)
+
+
+def encode_splits(data: LabelledSet, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
     longest = min(max_tokens, loaded.longest)
     return {
         split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
@@ -244,13 +258,13 @@ def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Mo
     return table
 
 
-def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
+def prediction_lines(data: LabelledSet, split: str, scores: Scores) -> str:
     """What was said about each example, a JSON object a line: comparisons and lists of mistakes read it."""
     probabilities = scores.logits.softmax(-1)
     lines = []
     for n, example in enumerate(data.splits[split]):
         shown = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
-        chosen = int(scores.said[n])
+        chosen = int(scores.predicted[n])
         lines.append(
             json.dumps(
                 shown
@@ -267,7 +281,7 @@ def prediction_lines(data: Labelled, split: str, scores: Scores) -> str:
 
 
 def _overfit_sentence(scores: Scores) -> str:
-    right, count = int((scores.said == scores.labels).sum()), len(scores.labels)
+    right, count = int((scores.predicted == scores.labels).sum()), len(scores.labels)
     if right == count:
         return f"overfit check passed: all {count} examples learned by heart."
     return (

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from attnlab.config.classify import ClassifyConfig, JointSection
 from attnlab.data.encoded import EncodedExamples, JointExamples
-from attnlab.data.tasks.named import TASKS
-from attnlab.data.text.corpus import read_corpus
+from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.text.masking import MaskedExamples, Masking
-from attnlab.models.pretrained.load import Loaded
+from attnlab.data.text.reading import read_corpus
+from attnlab.models.pretrained.load import LoadedClassifier
 from attnlab.models.pretrained.masked import HubPieces
 from attnlab.training.objectives import Joint, MaskedWords, Objective
 
@@ -19,7 +19,7 @@ def objective(section: JointSection, main: Objective) -> Joint:
     return Joint(main, MaskedWords("masked_labels"), section.weight, section.schedule)
 
 
-def examples(config: ClassifyConfig, loaded: Loaded, labelled: EncodedExamples) -> JointExamples:
+def examples(config: ClassifyConfig, loaded: LoadedClassifier, labelled: EncodedExamples) -> JointExamples:
     """Each labelled text with an unlabelled one beside it."""
     section, seed = config.joint, config.training.seed
     assert section.mlm is not None

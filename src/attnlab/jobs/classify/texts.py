@@ -10,19 +10,21 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.config import split_list
 from attnlab.config.classify import TextsSection
-from attnlab.data.tasks.columns import Request
-from attnlab.data.tasks.labelled import Example, Labelled
-from attnlab.data.tasks.load import load_labelled
+from attnlab.data.tasks.catalog import load_labelled
+from attnlab.data.tasks.labelled import LabelledSet, LabelledText
+from attnlab.data.tasks.tables import ColumnRequest
 
 
-def read_texts(section: TextsSection) -> Labelled:
+def read_texts(section: TextsSection) -> LabelledSet:
     """What the section names, with all its examples."""
-    request = Request(section.text, section.pair, section.label, tuple(split_list(section.classes)), section.header)
+    request = ColumnRequest(
+        section.text, section.pair, section.label, tuple(split_list(section.classes)), section.header
+    )
     dev, test, folder = (Path(path) if path else None for path in (section.dev, section.test, section.data_folder))
     return load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)
 
 
-def wanted(data: Labelled, section: TextsSection, seed: int, overfit: int | None) -> Labelled:
+def wanted(data: LabelledSet, section: TextsSection, seed: int, overfit: int | None) -> LabelledSet:
     """The examples that are asked for; to learn a few by heart, these are dev as well and there is no test."""
     if overfit is not None:
         few = draw(data.splits["train"], overfit, seed)
@@ -35,7 +37,7 @@ def wanted(data: Labelled, section: TextsSection, seed: int, overfit: int | None
     return replace(data, splits=splits)
 
 
-def draw(examples: list[Example], count: int, seed: int) -> list[Example]:
+def draw(examples: list[LabelledText], count: int, seed: int) -> list[LabelledText]:
     """`count` of the examples, every class in its proportion (largest remainders), in their order."""
     if count > len(examples):
         raise UserError(f"{count:,} training examples are asked for, and there are {len(examples):,}.")

@@ -1,4 +1,4 @@
-"""All that decides how a BERT is built, and its two spellings: the lab's and that of Hugging Face's config.json."""
+"""All settings of a BERT's architecture, by the lab's names and those of Hugging Face's config.json."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HUGGING_FACE = {
     "pad_id": "pad_token_id",
     "tied": "tie_word_embeddings",
 }
-OWN = ("attention", "classify_from")  # words of the lab that Hugging Face does not know
+OWN = ("attention", "classify_from")  # fields of the lab that Hugging Face does not have
 MODEL_TYPE, OWN_MODEL_TYPE = "bert", "attnlab-bert"
 
 
@@ -45,9 +45,9 @@ class BertConfig:
     inside: int = 3072
     """The width inside the MLP."""
     context: int = 512
-    """The longest sequence: there is a learned vector for each position."""
+    """The longest sequence: there is one learned vector per position."""
     types: int = 2
-    """How many kinds of segments: first and second text."""
+    """Number of segment types: first and second text."""
     activation: str = "gelu"
     dropout: float = 0.1
     attention_dropout: float = 0.1
@@ -55,18 +55,18 @@ class BertConfig:
     """Before the classifier; None: as `dropout`."""
     norm_eps: float = 1e-12
     deviation: float = 0.02
-    """Of the normal numbers that new weights begin with."""
+    """Standard deviation of new weights."""
     pad_id: int = 0
     tied: bool = True
     """The head of masked words uses the word embeddings."""
     labels: tuple[str, ...] = ("LABEL_0", "LABEL_1")
     """Names of the classes."""
     attention: str = "vanilla"
-    """Any mixer of the lab that reads both ways, or the path of a .py file with your own."""
+    """Any bidirectional mixer of the lab, or the path of a .py file with your own."""
     classify_from: str = "cls"
-    """cls: [CLS]'s last vector as it is; pooler: after the tanh layer that `transformers` puts between."""
+    """cls: the last vector of [CLS]; pooler: the same after the tanh layer that `transformers` adds."""
     unpad: bool = True
-    """Leave padding out of all work; the vectors at padding are then zero."""
+    """Compute nothing for padding; the vectors there are then zero."""
 
     def __post_init__(self) -> None:
         for name in ("vocabulary", "layers", "inside", "types"):
@@ -81,7 +81,7 @@ class BertConfig:
             raise UserError(unknown("vector to classify from", self.classify_from, VECTORS))
         if not self.labels:
             raise UserError("labels is empty: a classifier needs at least one class.")
-        self.mixer()  # fails on what no mixer can be built from
+        self.mixer()  # raises for an impossible shape
         find_variant(self.attention)
 
     def mixer(self) -> MixerShape:
@@ -101,12 +101,12 @@ class BertConfig:
         return replace(self, **changes)
 
     def to_hugging_face(self, architectures: list[str]) -> dict[str, Any]:
-        """The content of config.json. Another attention is another type of model: `transformers` must not take it."""
+        """The content of config.json. Another attention is another model type: `transformers` must not load it."""
         plain = self.attention in SOFTMAX
         return {
             "architectures": architectures,
             "model_type": MODEL_TYPE if plain else OWN_MODEL_TYPE,
-            **{theirs: getattr(self, ours) for ours, theirs in HUGGING_FACE.items()},
+            **{their_name: getattr(self, name) for name, their_name in HUGGING_FACE.items()},
             "id2label": {str(n): name for n, name in enumerate(self.labels)},
             "label2id": {name: n for n, name in enumerate(self.labels)},
             **{name: getattr(self, name) for name in OWN},
@@ -117,29 +117,31 @@ def label_names(count: int) -> tuple[str, ...]:
     return tuple(f"LABEL_{n}" for n in range(count))
 
 
-def read_config(path: Path, found: dict[str, Any], changes: dict[str, Any]) -> BertConfig:
-    """What a config.json says, with some fields changed, or one sentence on why it is not one of a BERT."""
-    kind = found.get("model_type")
+def read_config(path: Path, content: dict[str, Any], changes: dict[str, Any]) -> BertConfig:
+    """The configuration in a config.json, with some fields changed; raises if it is not one of a BERT."""
+    kind = content.get("model_type")
     if kind not in (MODEL_TYPE, OWN_MODEL_TYPE):
-        raise UserError(f"{path} is of a model of type {kind!r}, not 'bert': give the folder of a BERT.")
+        raise UserError(f"{path}: expected a model of type 'bert', got {kind!r}: give the folder of a BERT.")
     fixed = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
     for name, value in fixed.items():
-        if found.get(name, value) != value:
-            raise UserError(f"{path} has {name} {found[name]!r}: the lab's BERT knows {value!r} only.")
-    values = {ours: found[theirs] for ours, theirs in HUGGING_FACE.items() if found.get(theirs) is not None}
-    values |= {name: found[name] for name in OWN if name in found and name not in changes}
-    if str(values.get("attention", "")).endswith(".py"):  # a folder from elsewhere must not choose code to run
-        raise UserError(f"{path} was made with your own attention: name its file, attention={values['attention']!r}.")
-    if "BertForSequenceClassification" in (found.get("architectures") or []):
+        if content.get(name, value) != value:
+            raise UserError(f"{path}: expected {name} {value!r}, got {content[name]!r}: the lab's BERT has no other.")
+    values = {
+        name: content[their_name] for name, their_name in HUGGING_FACE.items() if content.get(their_name) is not None
+    }
+    values |= {name: content[name] for name in OWN if name in content and name not in changes}
+    if str(values.get("attention", "")).endswith(".py"):  # a downloaded folder must not choose code to run
+        raise UserError(f"{path} uses your own attention: give its file, attention={values['attention']!r}.")
+    if "BertForSequenceClassification" in (content.get("architectures") or []):
         values.setdefault("classify_from", "pooler")
-    names = found.get("id2label")
+    names = content.get("id2label")
     if names:
         values["labels"] = tuple(str(names[key]) for key in sorted(names, key=int))
-    elif "num_labels" in found:
-        values["labels"] = label_names(found["num_labels"])
+    elif "num_labels" in content:
+        values["labels"] = label_names(content["num_labels"])
     try:
         return BertConfig(**values).changed(**changes)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
     except TypeError:
-        raise UserError(f"{path} has a value of the wrong kind: a number is a word, or the other way round.") from None
+        raise UserError(f"{path} has a value of the wrong type, such as text instead of a number.") from None

@@ -1,7 +1,8 @@
 """BERTs as Hugging Face folders: read with old names and new, written so that `transformers` reads them.
 
 The lab keeps queries, keys and values in one matrix and calls things by its own names; a file has the names of
-`transformers`. What a file lacks is built anew, what it has too much is left; both are said and kept in `loaded`.
+`transformers`. Weights missing from a file start at random, surplus ones are ignored; both are reported in
+`weight_report`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from attnlab.base.files import write_bytes, write_text
 from attnlab.data.tokenizers.wordpiece_files import read_json, read_tokenizer
 from attnlab.models.bert.config import SOFTMAX, BertConfig, read_config
 
-NAMES = (  # theirs, the lab's; from left to right for reading, from right to left for writing
+NAMES = (  # transformers' name, the lab's; left to right for reading, right to left for writing
     ("embeddings.word_embeddings.", "words."),
     ("embeddings.position_embeddings.", "places."),
     ("embeddings.token_type_embeddings.", "types."),
@@ -47,28 +48,28 @@ Weights = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """What happened when a folder was read."""
+class WeightReport:
+    """Which weights a folder did not have, and which of its weights were not used."""
 
     folder: str
-    anew: tuple[str, ...]
-    """Weights that the file does not have, or not in the right form: they began at random."""
+    new: tuple[str, ...]
+    """Weights that the file does not have, or not in the right shape: they start at random."""
     unused: tuple[str, ...]
-    """Weights of the file that this model has no place for, by the names in the file."""
+    """Weights of the file that this model does not have, by the names in the file."""
 
     def sentence(self) -> str:
-        anew, unused = _parts(self.anew), _parts(self.unused)
-        said = [f"built anew: {', '.join(anew)}"] if anew else []
-        said += [f"not used: {', '.join(unused)}"] if unused else []
-        return f"{self.folder}: {'; '.join(said)}." if said else ""
+        new, unused = _parts(self.new), _parts(self.unused)
+        parts = [f"new, untrained: {', '.join(new)}"] if new else []
+        parts += [f"not used: {', '.join(unused)}"] if unused else []
+        return f"{self.folder}: {'; '.join(parts)}." if parts else ""
 
 
 class Pretrained(nn.Module):
     """A model with a configuration that can be read from a folder and written to one."""
 
     architectures: ClassVar[tuple[str, ...]]
-    """Under which names `transformers` finds the saved weights; "classifier": see `_classifier_architecture`."""
-    loaded: Loaded | None = None
+    """The classes of `transformers` that load the saved weights; "classifier": see `_classifier_architecture`."""
+    weight_report: WeightReport | None = None
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ class Pretrained(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | Path, **changes: Any) -> Self:
-        """The model of a folder; `changes` are fields of the configuration, such as labels=5."""
+        """The model in a folder; `changes` are fields of the configuration, such as labels=5."""
         folder = Path(folder)
         raw = _config_file(folder)
         config = read_config(folder / "config.json", raw, changes)
@@ -88,13 +89,13 @@ class Pretrained(nn.Module):
         )
         if trained_on != config.classify_from:  # a classifier of other vectors, or of single words
             weights = {name: tensor for name, tensor in weights.items() if not name.startswith("classifier.")}
-        model.loaded = _load(model, weights, names, folder)
-        if sentence := model.loaded.sentence():
+        model.weight_report = _load(model, weights, names, folder)
+        if sentence := model.weight_report.sentence():
             say(sentence)
         return model.eval()
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write config.json and model.safetensors, the weights first: a folder with a config is whole."""
+        """Write config.json and model.safetensors, the weights first: a folder with a config is complete."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         architectures = [_classifier_architecture(self.config) if a == "classifier" else a for a in self.architectures]
@@ -103,7 +104,7 @@ class Pretrained(nn.Module):
         write_text(folder / "config.json", json.dumps(config, indent=2) + "\n")
 
     def initialise(self) -> None:
-        """Normal weights, zero biases; norms and other parameters see to themselves."""
+        """Normal weights, zero biases; norms and other parameters keep their own initial values."""
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=self.config.deviation)
@@ -148,8 +149,8 @@ def _read_weights(folder: Path) -> Weights:
     except (SafetensorError, RuntimeError, OSError, EOFError, ValueError) as error:
         raise UserError(f"the weights in {folder} cannot be read ({first_line(error)}): fetch them again.") from None
     except Exception as error:  # pickle's own errors share no base class
-        raise UserError(f"{old} holds more than weights ({first_line(error)}): it is not read.") from None
-    raise UserError(f"{folder} has no weights: there must be a model.safetensors or a pytorch_model.bin in it.")
+        raise UserError(f"{old} contains more than weights ({first_line(error)}): it is not read.") from None
+    raise UserError(f"{folder} has no weights: expected a model.safetensors or a pytorch_model.bin.")
 
 
 def _to_lab(file: Weights, prefix: str) -> tuple[Weights, dict[str, tuple[str, ...]]]:
@@ -159,10 +160,10 @@ def _to_lab(file: Weights, prefix: str) -> tuple[Weights, dict[str, tuple[str, .
     separate: dict[str, dict[str, tuple[str, Tensor]]] = {}
     for name, tensor in file.items():
         lab = _lab_name(name)
-        if lab.endswith("position_ids"):  # 0, 1, 2 …, which old files keep
+        if lab.endswith("position_ids"):  # 0, 1, 2 …, stored in old files
             continue
-        if found := SEPARATE.fullmatch(lab):
-            layer, part, kind = found.groups()
+        if match := SEPARATE.fullmatch(lab):
+            layer, part, kind = match.groups()
             separate.setdefault(f"{layer}mixer.projections.qkv.{kind}", {})[part] = (name, tensor)
         else:
             lab = lab if lab.startswith(HEADS) else prefix + lab
@@ -179,8 +180,8 @@ def _lab_name(name: str) -> str:
     name = name.removeprefix("bert.")
     for old, new in OLD.items():
         name = name.removesuffix(old) + new if name.endswith(old) else name
-    for theirs, ours in NAMES:
-        name = name.replace(theirs, ours)
+    for file_name, lab_name in NAMES:
+        name = name.replace(file_name, lab_name)
     return name
 
 
@@ -192,24 +193,24 @@ def _to_file(model: Pretrained) -> Weights:
         if name == "masked.decoder.weight" and model.config.tied:
             continue
         tensor = tensor.detach().cpu().contiguous()
-        if separate and (found := TOGETHER.fullmatch(name)):
-            layer, kind = found.groups()
+        if separate and (match := TOGETHER.fullmatch(name)):
+            layer, kind = match.groups()
             for part, rows in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
                 out[_file_name(f"{layer}attention.self.{part}.{kind}")] = rows.contiguous()
         else:
             out[_file_name(name)] = tensor
-    if "cls.predictions.decoder.bias" in out:  # one bias with two names, and each is asked for by some version
+    if "cls.predictions.decoder.bias" in out:  # one bias with two names: versions of transformers differ
         out["cls.predictions.bias"] = out["cls.predictions.decoder.bias"].clone()
     return out
 
 
 def _file_name(name: str) -> str:
-    for theirs, ours in reversed(NAMES):
-        name = name.replace(ours, theirs)
+    for file_name, lab_name in reversed(NAMES):
+        name = name.replace(lab_name, file_name)
     return name
 
 
-def _load(model: Pretrained, weights: Weights, names: dict[str, tuple[str, ...]], folder: Path) -> Loaded:
+def _load(model: Pretrained, weights: Weights, names: dict[str, tuple[str, ...]], folder: Path) -> WeightReport:
     expected = model.state_dict()
     tied = {"masked.decoder.weight"} if model.config.tied else set()
     fitting: Weights = {}
@@ -218,39 +219,39 @@ def _load(model: Pretrained, weights: Weights, names: dict[str, tuple[str, ...]]
             continue
         if tensor.shape == expected[name].shape:
             fitting[name] = tensor
-        elif not name.startswith("classifier."):  # a classifier for another number of classes is built anew
+        elif not name.startswith("classifier."):  # a classifier for another number of classes is not used
             raise UserError(
-                f"{names[name][0]} in {folder} is {tuple(tensor.shape)}, and the config asks for "
-                f"{tuple(expected[name].shape)}: weights and config are not from the same checkpoint."
+                f"{names[name][0]} in {folder} is {tuple(tensor.shape)}, expected "
+                f"{tuple(expected[name].shape)} by config.json: weights and config are not from the same checkpoint."
             )
-    anew = tuple(name for name in expected if name not in fitting and name not in tied)
-    torn = [name for name in anew if not _may_be_missing(name, model.config)]
-    if torn:
+    new = tuple(name for name in expected if name not in fitting and name not in tied)
+    missing = [name for name in new if not _may_be_missing(name, model.config)]
+    if missing:
         raise UserError(
-            f"the weights in {folder} lack {_file_name(torn[0])}: the file is not whole, or of another model."
+            f"the weights in {folder} lack {_file_name(missing[0])}: the file is incomplete, or of another model."
         )
     model.load_state_dict(fitting, strict=False)
     used = {file for name in (*fitting, *tied) for file in names.get(name, ())}
-    return Loaded(str(folder), anew, tuple(sorted({n for group in names.values() for n in group} - used)))
+    return WeightReport(str(folder), new, tuple(sorted({n for group in names.values() for n in group} - used)))
 
 
 def _may_be_missing(name: str, config: BertConfig) -> bool:
-    """Heads and pooler are often not saved; a mixer that BERT was not trained with cannot be."""
+    """Heads and pooler are often not saved; a mixer other than BERT's own cannot be in the file."""
     head = name.startswith(HEADS) or "pooler." in name
     return head or (".mixer." in name and config.attention not in SOFTMAX)
 
 
 def _parts(names: Iterable[str]) -> list[str]:
-    """`pooler.dense.weight`, `bert.layers.3.mixer.w` to pooler, attention: what a person would call them."""
-    found: dict[str, None] = {}
+    """`pooler.dense.weight`, `bert.layers.3.mixer.w` to pooler, attention: names for people, each once."""
+    parts: dict[str, None] = {}
     for name in names:
         name = name.removeprefix("bert.")
         if name.startswith(("masked.", "cls.predictions.")):
-            found["head of masked words"] = None
+            parts["head of masked words"] = None
         elif name.startswith("cls.seq_relationship."):
-            found["next-sentence head"] = None
+            parts["next-sentence head"] = None
         elif ".mixer." in name or ".attention." in name:
-            found["attention"] = None
+            parts["attention"] = None
         else:
-            found[name.split(".")[0]] = None
-    return list(found)
+            parts[name.split(".")[0]] = None
+    return list(parts)

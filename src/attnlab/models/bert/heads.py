@@ -1,7 +1,7 @@
-"""What is put on top of BERT: a classifier, a head for masked words, and both on one body.
+"""BERT with heads: a classifier, a head for masked words, and both on one body.
 
-Targets that are IGNORE do not count. The words of masked places are the only ones that are scored: the vocabulary is
-the widest layer of the model, and most places are not masked.
+Targets that are IGNORE do not count. Scores are computed at masked positions only: the vocabulary is the widest
+layer of the model, and most positions are not masked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError
 from attnlab.data.batching import IGNORE
 from attnlab.models.bert.config import BertConfig
@@ -29,11 +29,11 @@ class ClassifierOutput:
 
 @dataclass(frozen=True)
 class MaskedOutput:
-    """`logits` (B, T, V) are computed when somebody asks for them; the loss does not need them."""
+    """`logits` (B, T, V) are computed when they are read; the loss does not need them."""
 
     loss: Tensor | None
     _all_logits: Callable[[], Tensor] = field(repr=False)
-    masked_logits: Tensor | None = None  # (M, V), at the masked places in their order, if these were told
+    masked_logits: Tensor | None = None  # (M, V), at the masked positions in order, if labels were given
 
     @cached_property
     def logits(self) -> Tensor:
@@ -42,7 +42,7 @@ class MaskedOutput:
 
 @dataclass(frozen=True)
 class JointOutput:
-    """Both heads on one text. `loss` is the sum of the losses whose targets were given."""
+    """Both heads on one text. `loss` is the sum of the losses whose targets are given."""
 
     logits: Tensor  # (B, classes)
     masked: MaskedOutput
@@ -64,12 +64,12 @@ class ClassifierHead(nn.Linear):
         classes = logits.shape[-1]
         if not 0 <= int(labels.min()) <= int(labels.max()) < classes:
             wrong = int(labels.max()) if int(labels.max()) >= classes else int(labels.min())
-            raise UserError(f"label {wrong} is outside the model's {classes} classes, 0 to {classes - 1}.")
+            raise UserError(f"expected labels from 0 to {classes - 1}, the model's {classes} classes, got {wrong}.")
         return F.cross_entropy(logits, labels)
 
 
 class MaskedHead(nn.Module):
-    """Vectors (..., C) to a score for every piece (..., V): dense, activation, norm, the words' own embeddings."""
+    """Vectors (..., C) to one score per piece (..., V): dense, activation, norm, word embeddings."""
 
     def __init__(self, config: BertConfig, words: nn.Embedding) -> None:
         super().__init__()
@@ -84,22 +84,22 @@ class MaskedHead(nn.Module):
         return self.decoder(self.norm(self.activation(self.dense(x))))
 
     def output(self, vectors: Tensor, labels: Tensor | None) -> MaskedOutput:
-        """For vectors (B, T, C) and the right pieces (B, T), IGNORE where nothing was masked."""
+        """For vectors (B, T, C) and the original pieces (B, T), IGNORE where nothing was masked."""
         loss = logits = None
         if labels is not None:
             chosen = labels != IGNORE  # (B, T)
             targets = labels[chosen]  # (M,)
             size = self.decoder.out_features
             if targets.numel() and not 0 <= int(targets.min()) <= int(targets.max()) < size:
-                raise UserError(f"a masked piece's id is outside the model's {size} pieces: use its own tokenizer.")
+                raise UserError(f"a masked piece's id is not among the model's {size}: use its own tokenizer.")
             logits = self(vectors[chosen])
             total = F.cross_entropy(logits, targets, reduction="sum")
-            loss = total / max(1, targets.numel())  # a batch without a masked piece has the loss 0
+            loss = total / max(1, targets.numel())  # 0 for a batch without a masked piece
         return MaskedOutput(loss, lambda: self(vectors), logits)
 
 
 class BertForSequenceClassification(Pretrained):
-    """[CLS]'s last vector, dropout, a linear layer.
+    """The last vector of [CLS], dropout, a linear layer.
 
     With `classify_from="pooler"` the vector goes through the pooler first, as in `transformers`.
     """
@@ -126,7 +126,7 @@ class BertForSequenceClassification(Pretrained):
 
 
 class BertForMaskedLanguageModel(Pretrained):
-    """What the masked pieces were."""
+    """BERT with a head that predicts masked pieces."""
 
     architectures = ("BertForMaskedLM",)
 
@@ -143,7 +143,7 @@ class BertForMaskedLanguageModel(Pretrained):
         token_type_ids: Tensor | None = None,
         labels: Tensor | None = None,
     ) -> MaskedOutput:
-        """`labels` (B, T) are the right pieces at masked places, IGNORE elsewhere."""
+        """`labels` (B, T) are the original pieces at masked positions, IGNORE elsewhere."""
         return self.masked.output(self.bert(input_ids, attention_mask, token_type_ids).last_hidden_state, labels)
 
 
@@ -177,5 +177,5 @@ class BertForCLSMLM(Pretrained):
 
 
 def _cls_vector(body: BertOutput) -> Tensor:
-    """(B, C): what the pooler made of [CLS] where there is one, else [CLS]'s last vector."""
+    """(B, C): the pooler's output if there is a pooler, else the last vector of [CLS]."""
     return body.last_hidden_state[:, 0] if body.pooler_output is None else body.pooler_output

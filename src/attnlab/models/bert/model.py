@@ -1,10 +1,10 @@
-"""BERT in plain PyTorch, on the lab's own attention. Devlin et al. 2018, arXiv:1810.04805.
+"""BERT in plain PyTorch with the lab's attention. Devlin et al. 2018, arXiv:1810.04805.
 
     x = norm(words + places + types)
-    x = norm(x + attention(x)),  x = norm(x + mlp(x))      a layer, as often as there are layers
+    x = norm(x + attention(x)),  x = norm(x + mlp(x))      one layer, repeated
 
-Every position sees all others. It is called as in `transformers`, loads and saves its folders, and knows nothing of
-data or training. The heads are in bert_heads.py, the files in bert_files.py.
+Every position sees all others. It has the call signature of `transformers` and loads and saves its folders.
+The heads are in heads.py, reading and writing folders in files.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import build_mixer
-from attnlab.attention.parts.dropout import Dropout
+from attnlab.attention.parts.weighting import Dropout
 from attnlab.base.errors import UserError
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.files import Pretrained
@@ -28,11 +28,11 @@ class BertOutput:
     last_hidden_state: Tensor  # (B, T, C)
     pooler_output: Tensor | None  # (B, C)
     hidden_states: tuple[Tensor, ...] | None = None
-    """The embeddings and what each layer made of them, if asked for."""
+    """The embeddings and the output of each layer, with output_hidden_states."""
 
 
 class BertLayer(nn.Module):
-    """Attention, then MLP; the norm comes after the sum."""
+    """Attention, then MLP; each norm follows the sum."""
 
     def __init__(self, config: BertConfig) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class BertLayer(nn.Module):
 
 
 class Pooler(nn.Module):
-    """tanh of a linear map of [CLS]'s vector: what next-sentence prediction was trained on."""
+    """tanh of a linear map of the vector of [CLS], the input of next-sentence prediction."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class BertModel(Pretrained):
         token_type_ids: Tensor | None = None,
         output_hidden_states: bool = False,
     ) -> BertOutput:
-        """`attention_mask` (B, T) is 1 for real pieces; `token_type_ids` are 0 where not given."""
+        """`attention_mask` (B, T) is 1 for real pieces; `token_type_ids` are 0 if not given."""
         self._check(input_ids, token_type_ids)
         rows = layout(None if attention_mask is None else attention_mask.bool(), self.config.unpad)
         x = self._embed(input_ids, token_type_ids, rows)  # (B, T, C), or (N, C) without padding
@@ -110,16 +110,16 @@ class BertModel(Pretrained):
                 f"a sequence of {input_ids.shape[1]} pieces is longer than the {config.context} positions of this "
                 "model: cut it when encoding."
             )
-        for name, given, size in (("piece", input_ids, config.vocabulary), ("segment", token_type_ids, config.types)):
-            if given is not None and given.numel() and not 0 <= int(given.min()) <= int(given.max()) < size:
-                wrong = int(given.max()) if int(given.max()) >= size else int(given.min())
+        for name, ids, size in (("piece", input_ids, config.vocabulary), ("segment", token_type_ids, config.types)):
+            if ids is not None and ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < size:
+                wrong = int(ids.max()) if int(ids.max()) >= size else int(ids.min())
                 raise UserError(
-                    f"{name} {wrong} is not among the {size} this model has: use the tokenizer of the same folder."
+                    f"{name} {wrong} is not among the model's {size}: use the tokenizer of the same folder."
                 )
 
 
 def activation(name: str) -> nn.Module:
-    """By Hugging Face's names."""
+    """An activation by its Hugging Face name."""
     if name == "relu":
         return nn.ReLU()
     if name in ("silu", "swish"):

@@ -1,9 +1,9 @@
-"""How the tokens of a batch lie in memory while a model works on them: in padded rows, or packed without padding.
+"""The layout of a batch inside a model: padded rows, or packed without padding.
 
-Both have the same three verbs, so a model reads the same either way:
+Both layouts have the same three methods, so the model's code is the same for both:
 
-    pack     (B, T, ...) to what the layers work on
-    mix      apply a mixer to that
+    pack     (B, T, ...) to the layout
+    mix      apply a mixer in the layout
     unpack   back to (B, T, ...)
 """
 
@@ -16,7 +16,7 @@ from attnlab.attention.attention import Attention
 
 
 class Padded:
-    """Rows as they come. `real` (B, T) is True for tokens; None: all are."""
+    """Padded rows, unchanged. `real` (B, T) is True for tokens; None: all are."""
 
     def __init__(self, real: Tensor | None) -> None:
         self.real = real
@@ -34,18 +34,18 @@ class Padded:
 class Packed:
     """The real tokens alone, (N, ...), rows of one length next to each other.
 
-    Linear layers and norms do not care which sequence a token belongs to; mixers do, and get the sequences of one
-    length together, which need no padding among themselves.
+    Linear layers and norms treat every token alike; mixers need sequences, and get those of one length together,
+    which need no padding.
     """
 
     def __init__(self, real: Tensor) -> None:
         self.shape = real.shape
         lengths = real.sum(1)
         order = lengths.argsort(stable=True)
-        places = torch.arange(real.numel(), device=real.device).view(real.shape)
-        self.index = places[order][real[order]]  # (N,), where each token stands in the B·T places
-        found, counts = lengths[order].unique_consecutive(return_counts=True)
-        groups = zip(counts.tolist(), found.tolist(), strict=True)
+        positions = torch.arange(real.numel(), device=real.device).view(real.shape)
+        self.index = positions[order][real[order]]  # (N,), the index of each token among the B·T positions
+        distinct, counts = lengths[order].unique_consecutive(return_counts=True)
+        groups = zip(counts.tolist(), distinct.tolist(), strict=True)
         self.groups = [(rows, length) for rows, length in groups if length]
 
     def pack(self, x: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ class Packed:
         return torch.cat([mixer(part).flatten(0, 1) for part in rows])
 
     def unpack(self, x: Tensor) -> Tensor:
-        """Padding becomes zeros."""
+        """Zeros at padding."""
         whole = x.new_zeros(self.shape.numel(), *x.shape[1:])
         return whole.index_copy(0, self.index, x).unflatten(0, self.shape)
 

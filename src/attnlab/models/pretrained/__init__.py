@@ -1,1 +1,1 @@
-"""Pretrained models of others: found by name, made into classifiers and tuned in several ways."""
+"""Pretrained models of others: found by name, turned into classifiers and tuned in several ways."""

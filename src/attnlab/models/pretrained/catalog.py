@@ -1,6 +1,6 @@
 """Pretrained models by short names: where each is on the hub, its size, and what it is good for.
 
-Any other `owner/name` of the hub and any folder work as well: the catalogue is a help to choose, no fence.
+Any other `owner/name` of the hub and any folder work as well: the catalogue is a help to choose, not a limit.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ PACKAGED = "minilm"
 
 
 @dataclass(frozen=True)
-class Known:
+class CatalogEntry:
     name: str
     hub: str
     family: str
@@ -23,7 +23,7 @@ class Known:
     millions: float
     """Parameters of the body, a head of masked words not counted; of a T5, of the whole model."""
     megabytes: int
-    """About what a download takes."""
+    """Approximate size of a download."""
     good_for: str
 
     @property
@@ -35,9 +35,11 @@ class Known:
 
 _MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 MODELS = (
-    Known(PACKAGED, _MINILM, "bert", 6, 384, 22.7, 91, "the default here: small, quick, good vectors of sentences"),
-    Known("all-MiniLM-L6-v2", _MINILM, "bert", 6, 384, 22.7, 91, "the same from the hub"),
-    Known(
+    CatalogEntry(
+        PACKAGED, _MINILM, "bert", 6, 384, 22.7, 91, "the default here: small, quick, good vectors of sentences"
+    ),
+    CatalogEntry("all-MiniLM-L6-v2", _MINILM, "bert", 6, 384, 22.7, 91, "the same from the hub"),
+    CatalogEntry(
         "MiniLM-L12-H384-uncased",
         "microsoft/MiniLM-L12-H384-uncased",
         "bert",
@@ -47,9 +49,9 @@ MODELS = (
         133,
         "fine-tuning on a laptop: deep and narrow",
     ),
-    Known("bert-tiny", "prajjwal1/bert-tiny", "bert", 2, 128, 4.4, 18, "trying things out in seconds"),
-    Known("bert-mini", "prajjwal1/bert-mini", "bert", 4, 256, 11.2, 45, "trying things out in a minute"),
-    Known(
+    CatalogEntry("bert-tiny", "prajjwal1/bert-tiny", "bert", 2, 128, 4.4, 18, "trying things out in seconds"),
+    CatalogEntry("bert-mini", "prajjwal1/bert-mini", "bert", 4, 256, 11.2, 45, "trying things out in a minute"),
+    CatalogEntry(
         "TinyBERT_General_4L_312D",
         "huawei-noah/TinyBERT_General_4L_312D",
         "bert",
@@ -59,11 +61,11 @@ MODELS = (
         63,
         "fine-tuning without a GPU: distilled from BERT-base",
     ),
-    Known("bert-small", "prajjwal1/bert-small", "bert", 4, 512, 28.8, 116, "fine-tuning without a GPU"),
-    Known(
+    CatalogEntry("bert-small", "prajjwal1/bert-small", "bert", 4, 512, 28.8, 116, "fine-tuning without a GPU"),
+    CatalogEntry(
         "bert-medium", "prajjwal1/bert-medium", "bert", 8, 512, 41.4, 167, "fine-tuning without a GPU, with patience"
     ),
-    Known(
+    CatalogEntry(
         "distilbert-base-uncased",
         "distilbert/distilbert-base-uncased",
         "distilbert",
@@ -73,7 +75,7 @@ MODELS = (
         268,
         "most of BERT-base in half the time",
     ),
-    Known(
+    CatalogEntry(
         "distilbert-base-cased",
         "distilbert/distilbert-base-cased",
         "distilbert",
@@ -83,8 +85,10 @@ MODELS = (
         263,
         "the same where capital letters matter",
     ),
-    Known("bert-base-uncased", "google-bert/bert-base-uncased", "bert", 12, 768, 109.5, 440, "the field's yardstick"),
-    Known(
+    CatalogEntry(
+        "bert-base-uncased", "google-bert/bert-base-uncased", "bert", 12, 768, 109.5, 440, "the field's yardstick"
+    ),
+    CatalogEntry(
         "bert-base-cased",
         "google-bert/bert-base-cased",
         "bert",
@@ -94,11 +98,13 @@ MODELS = (
         436,
         "the same where capital letters matter",
     ),
-    Known(
+    CatalogEntry(
         "bert-large-uncased", "google-bert/bert-large-uncased", "bert", 24, 1024, 335.1, 1345, "fine-tuning with a GPU"
     ),
-    Known("bert-large-cased", "google-bert/bert-large-cased", "bert", 24, 1024, 333.6, 1338, "fine-tuning with a GPU"),
-    Known(
+    CatalogEntry(
+        "bert-large-cased", "google-bert/bert-large-cased", "bert", 24, 1024, 333.6, 1338, "fine-tuning with a GPU"
+    ),
+    CatalogEntry(
         "roberta-base",
         "FacebookAI/roberta-base",
         "roberta",
@@ -108,7 +114,7 @@ MODELS = (
         499,
         "better than BERT-base at the same cost",
     ),
-    Known(
+    CatalogEntry(
         "roberta-large",
         "FacebookAI/roberta-large",
         "roberta",
@@ -118,8 +124,10 @@ MODELS = (
         1422,
         "fine-tuning with a GPU; strong on pairs",
     ),
-    Known("mpnet-base", "microsoft/mpnet-base", "mpnet", 12, 768, 109.5, 532, "fine-tuning, on a par with RoBERTa"),
-    Known(
+    CatalogEntry(
+        "mpnet-base", "microsoft/mpnet-base", "mpnet", 12, 768, 109.5, 532, "fine-tuning, on a par with RoBERTa"
+    ),
+    CatalogEntry(
         "all-mpnet-base-v2",
         "sentence-transformers/all-mpnet-base-v2",
         "mpnet",
@@ -129,7 +137,7 @@ MODELS = (
         438,
         "vectors of sentences for a head alone",
     ),
-    Known(
+    CatalogEntry(
         "deberta-v3-xsmall",
         "microsoft/deberta-v3-xsmall",
         "deberta-v2",
@@ -139,7 +147,7 @@ MODELS = (
         142,
         "high accuracy for its size, slow for its size",
     ),
-    Known(
+    CatalogEntry(
         "deberta-v3-small",
         "microsoft/deberta-v3-small",
         "deberta-v2",
@@ -149,10 +157,10 @@ MODELS = (
         286,
         "high accuracy, slow without a GPU",
     ),
-    Known(
+    CatalogEntry(
         "deberta-v3-base", "microsoft/deberta-v3-base", "deberta-v2", 12, 768, 183.8, 371, "high accuracy, with a GPU"
     ),
-    Known(
+    CatalogEntry(
         "deberta-v3-large",
         "microsoft/deberta-v3-large",
         "deberta-v2",
@@ -162,19 +170,25 @@ MODELS = (
         874,
         "the highest accuracy here, with a GPU",
     ),
-    Known("t5-small", "google-t5/t5-small", "t5", 6, 512, 60.5, 242, "text to text; soft prompts on a laptop"),
-    Known("t5-base", "google-t5/t5-base", "t5", 12, 768, 222.9, 892, "text to text; soft prompts"),
-    Known("t5-large", "google-t5/t5-large", "t5", 24, 1024, 737.7, 2951, "text to text, with a GPU"),
-    Known("t5-3b", "google-t5/t5-3b", "t5", 24, 1024, 2851.6, 11407, "text to text, with a large GPU"),
-    Known("flan-t5-small", "google/flan-t5-small", "t5", 8, 512, 77.0, 308, "follows instructions, on a laptop"),
-    Known("flan-t5-base", "google/flan-t5-base", "t5", 12, 768, 247.6, 990, "follows instructions"),
-    Known("flan-t5-large", "google/flan-t5-large", "t5", 24, 1024, 783.2, 3133, "follows instructions, with a GPU"),
-    Known("flan-t5-xl", "google/flan-t5-xl", "t5", 24, 2048, 2849.8, 11398, "follows instructions, with a large GPU"),
-    Known("flan-t5-xxl", "google/flan-t5-xxl", "t5", 24, 4096, 11135.3, 44541, "follows instructions, several GPUs"),
+    CatalogEntry("t5-small", "google-t5/t5-small", "t5", 6, 512, 60.5, 242, "text to text; soft prompts on a laptop"),
+    CatalogEntry("t5-base", "google-t5/t5-base", "t5", 12, 768, 222.9, 892, "text to text; soft prompts"),
+    CatalogEntry("t5-large", "google-t5/t5-large", "t5", 24, 1024, 737.7, 2951, "text to text, with a GPU"),
+    CatalogEntry("t5-3b", "google-t5/t5-3b", "t5", 24, 1024, 2851.6, 11407, "text to text, with a large GPU"),
+    CatalogEntry("flan-t5-small", "google/flan-t5-small", "t5", 8, 512, 77.0, 308, "follows instructions, on a laptop"),
+    CatalogEntry("flan-t5-base", "google/flan-t5-base", "t5", 12, 768, 247.6, 990, "follows instructions"),
+    CatalogEntry(
+        "flan-t5-large", "google/flan-t5-large", "t5", 24, 1024, 783.2, 3133, "follows instructions, with a GPU"
+    ),
+    CatalogEntry(
+        "flan-t5-xl", "google/flan-t5-xl", "t5", 24, 2048, 2849.8, 11398, "follows instructions, with a large GPU"
+    ),
+    CatalogEntry(
+        "flan-t5-xxl", "google/flan-t5-xxl", "t5", 24, 4096, 11135.3, 44541, "follows instructions, several GPUs"
+    ),
 )
-CATALOG = {known.name: known for known in MODELS}
+CATALOG = {entry.name: entry for entry in MODELS}
 
 
-def find(name: str) -> Known | None:
+def find_entry(name: str) -> CatalogEntry | None:
     """A model of the catalogue by its short name, or by its id on the hub."""
-    return CATALOG.get(name) or next((known for known in MODELS if known.hub == name and known.name != PACKAGED), None)
+    return CATALOG.get(name) or next((entry for entry in MODELS if entry.hub == name and entry.name != PACKAGED), None)

@@ -1,16 +1,19 @@
-"""A pretrained body with a new head: text in, one vector a text, logits out."""
+"""A pretrained body with a new head: text in, one vector per text, logits out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from attnlab.data.batching import Batches, BatchPlan, Examples
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
 HEAD_STD = 0.02  # new weights of a head, as in BERT
+PREDICTION_BATCH = 64
 
 
 class Head(nn.Module):
@@ -44,12 +47,12 @@ def pool(hidden: Tensor, mask: Tensor, how: str) -> Tensor:
 
 
 class Classifier(nn.Module):
-    """body, one vector a text, head."""
+    """body, one vector per text, head."""
 
-    given: frozenset[str] = frozenset()
-    """Names of the weights that are those of the base model and stay so: they are not saved with a run."""
+    base_weights: frozenset[str] = frozenset()
+    """Names of the frozen weights: they are those of the base model and are not saved with a run."""
     new_pooler = False
-    """Whether the body's pooler was not in its checkpoint: it then learns with the head."""
+    """Whether the body's pooler was missing from its checkpoint: it is then trained with the head."""
 
     def __init__(self, body: nn.Module, head: Head, pooling: str) -> None:
         super().__init__()
@@ -60,7 +63,7 @@ class Classifier(nn.Module):
         return self.body(input_ids=input_ids, attention_mask=attention_mask, **more).last_hidden_state
 
     def features(self, input_ids: Tensor, attention_mask: Tensor, **more: Tensor) -> Tensor:
-        """One vector a text, (B, C)."""
+        """One vector per text, (B, C)."""
         hidden = self.hidden(input_ids, attention_mask, **more)
         if self.pooling == "pooler":
             pooler: Any = self.body.pooler
@@ -80,3 +83,35 @@ class HeadOnly(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         return self.head(features)
+
+
+class Subset:
+    """Some of the examples of a set."""
+
+    def __init__(self, examples: Examples, chosen: Sequence[int]) -> None:
+        self.examples, self.chosen = examples, chosen
+        self.lengths = [examples.lengths[n] for n in chosen]
+
+    def collate(self, indices: Sequence[int], epoch: int) -> dict[str, Tensor]:
+        return self.examples.collate([self.chosen[n] for n in indices], epoch)
+
+
+@torch.inference_mode()
+def predict(model: nn.Module, data: Examples, device: str, batch: int = PREDICTION_BATCH) -> Tensor:
+    """The logits (N, K), or whatever the model returns per text, in the order of `data`.
+
+    Texts of similar length share a batch, so that little of it is padding.
+    """
+    was_training = model.training
+    model.eval()
+    outputs: list[Tensor] = []
+    order: list[int] = []
+    for part in Batches(data, BatchPlan(data.lengths, batch)).once():
+        inputs = {name: tensor for name, tensor in part.to(torch.device(device)).inputs.items() if name != "labels"}
+        outputs.append(model(**inputs).float().cpu())
+        order += part.indices
+    model.train(was_training)
+    by_length = torch.cat(outputs)
+    logits = torch.empty_like(by_length)
+    logits[order] = by_length
+    return logits.clone()  # outside of inference mode

@@ -1,7 +1,7 @@
-"""What differs between families of encoders: how a text becomes one vector, what stands above it, what it is called.
+"""How families of encoders differ: which vector stands for a text, which head follows, what its weights are called.
 
-A family's own head is the one `AutoModelForSequenceClassification` builds for it, so that a tuned model can be given
-back to `transformers` as a plain folder.
+A family's head is the one `AutoModelForSequenceClassification` builds for it, so that a tuned model can be
+exported as a plain folder of `transformers`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Family:
-    """The own head of a family; `names` are its parts as transformers calls them: none, no such class there."""
+    """A family's classification head; `names` maps its parts to transformers' names, empty if it has no such class."""
 
     pooling: str
     activation: str | None = None
-    """Of a dense layer between vector and logits; None: logits come straight from the vector."""
+    """Of a dense layer between vector and logits; None: no such layer."""
     names: Mapping[str, str] = field(default_factory=dict)
     masked: dict[str, str] = field(default_factory=dict)
-    """The parts of the head for masked words, ours and theirs."""
+    """The weights of the masked-language-model head: the lab's names to transformers'."""
 
 
 def _masked(dense: str, norm: str, bias: str) -> dict[str, str]:

@@ -1,16 +1,26 @@
-"""A folder with a pretrained model in it: whether it is whole, and what it says of itself."""
+"""A folder with a pretrained model: whether it is complete, and what it contains, without loading the model.
+
+A safetensors file begins with the length of a JSON header (8 bytes, little-endian) and the header:
+{"name": {"dtype": "F32", "shape": [...], "data_offsets": [from, to]}, ...}; offsets count from the header's end.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from attnlab.base.errors import UserError
 from attnlab.base.hub import card
+from attnlab.data.text.reading import read_text
 from attnlab.data.tokenizers.wordpiece_files import read_json
-from attnlab.models.pretrained.vocabulary import count_tokens
-from attnlab.models.pretrained.weights import PICKLED, Shapes, count, pickled_shapes, shapes_in, weight_files
 
+SAFE, SAFE_INDEX, PICKLED = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
+LONGEST_HEADER = 100_000_000
+SENTENCEPIECE = ("spiece.model", "spm.model", "sentencepiece.bpe.model", "tokenizer.model")
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", *SENTENCEPIECE)
+"""Each of these is a tokenizer; the first one of this list that exists is read."""
 EMBEDDINGS = ("word_embeddings.weight", "shared.weight", "embed_tokens.weight", "wte.weight")
 MASKED = "head of masked words"
 HEADS = {
@@ -20,10 +30,11 @@ HEADS = {
     "classifier": ("classifier.", "pre_classifier."),
 }
 OFFSET = ("roberta", "mpnet", "xlm-roberta", "camembert")
-"""Families that count positions from the padding's number on: two rows of their table are for no position."""
+"""Families that count positions from the padding id on: two rows of their table belong to no position."""
+Shapes = dict[str, tuple[int, ...]]
 
 
-class Checked(NamedTuple):
+class ModelFiles(NamedTuple):
     """What was read to check a folder."""
 
     config: dict[str, Any]
@@ -34,8 +45,8 @@ class Checked(NamedTuple):
     """Rows of the table of word vectors."""
 
 
-def check_model(folder: Path) -> Checked:
-    """Refuse a folder that is not whole, or whose tokenizer names tokens the weights have no vector for."""
+def check_model(folder: Path) -> ModelFiles:
+    """Refuse a folder that is incomplete, or whose tokenizer has tokens without a vector in the weights."""
     if not folder.is_dir():
         raise UserError(f"{folder} is no folder: give one with config.json, weights and tokenizer in it.")
     path = folder / "config.json"
@@ -51,11 +62,11 @@ def check_model(folder: Path) -> Checked:
             f"the tokenizer in {folder} has {tokens:,} tokens, the weights have {vocabulary:,}: "
             "tokenizer and model are not from the same checkpoint."
         )
-    return Checked(config, shapes, tokens, vocabulary)
+    return ModelFiles(config, shapes, tokens, vocabulary)
 
 
 def describe(folder: Path) -> dict[str, Any]:
-    """What there is to know about a model without its weights in memory; None where its files do not say."""
+    """Facts about a model without its weights in memory; None where its files do not contain one."""
     config, shapes, tokens, vocabulary = check_model(folder)
     files = weight_files(folder)
     if shapes is None:
@@ -72,7 +83,7 @@ def describe(folder: Path) -> dict[str, Any]:
         "vocabulary": vocabulary,
         "tokens": tokens,
         "longest input": _longest(config),
-        "parameters": count(shapes),
+        "parameters": count_parameters(shapes),
         "pooler": None if encoder is None else "pooler" in encoder,
         MASKED: None if encoder is None else MASKED in encoder,
         "other heads": [part for part in parts if part not in ("pooler", MASKED)],
@@ -93,13 +104,130 @@ def _first(config: dict[str, Any], *names: str) -> Any:
 
 def _longest(config: dict[str, Any]) -> int | str | None:
     """In tokens, special ones included."""
-    places = _first(config, "max_position_embeddings", "n_positions")
+    positions = _first(config, "max_position_embeddings", "n_positions")
     if config.get("model_type") in ("t5", "mt5", "umt5"):
-        return f"any (relative positions{f', trained on {places}' if places else ''})"
-    return places - 2 if isinstance(places, int) and config.get("model_type") in OFFSET else places
+        return f"any (relative positions{f', trained on {positions}' if positions else ''})"
+    return positions - 2 if isinstance(positions, int) and config.get("model_type") in OFFSET else positions
 
 
 def _parts(shapes: Shapes) -> list[str]:
     """Pooler and heads that are in a file."""
-    found = ["pooler"] if any("pooler." in name for name in shapes) else []
-    return found + [part for part, starts in HEADS.items() if any(name.startswith(starts) for name in shapes)]
+    pooler = ["pooler"] if any("pooler." in name for name in shapes) else []
+    return pooler + [part for part, starts in HEADS.items() if any(name.startswith(starts) for name in shapes)]
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files with the weights, all existing: one safetensors, its parts by their index, or a pytorch_model.bin."""
+    if (folder / SAFE).is_file():
+        return [folder / SAFE]
+    index = folder / SAFE_INDEX
+    if index.is_file():
+        parts = read_json(index).get("weight_map")
+        if not isinstance(parts, dict) or not parts:
+            raise UserError(f"{index} names no files: fetch it again.")
+        paths = [folder / Path(str(part)).name for part in dict.fromkeys(parts.values())]
+        if missing := [path.name for path in paths if not path.is_file()]:
+            raise UserError(f"{folder} lacks {missing[0]}, which {SAFE_INDEX} names: fetch the model again.")
+        return paths
+    if (folder / PICKLED).is_file():
+        return [folder / PICKLED]
+    raise UserError(f"{folder} has no weights: expected a {SAFE} (or its parts) or a {PICKLED}.")
+
+
+def read_shapes(path: Path) -> Shapes:
+    """Names and shapes in a safetensors file, whose size must match its header."""
+    try:
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            header: dict[str, Any] = json.loads(file.read(length)) if 2 <= length <= LONGEST_HEADER else {}
+        tensors = {name: entry for name, entry in header.items() if name != "__metadata__"}
+        shapes = {name: tuple(map(int, entry["shape"])) for name, entry in tensors.items()}
+        end = 8 + length + max(int(entry["data_offsets"][1]) for entry in tensors.values())
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        raise UserError(f"{path} is no safetensors file, or only a part of one: fetch it again.") from None
+    if path.stat().st_size != end:
+        raise UserError(f"{path}: expected {end:,} bytes, got {path.stat().st_size:,}: fetch it again.")
+    return shapes
+
+
+def shapes_in(folder: Path) -> Shapes | None:
+    """Names and shapes of all weights; None where only a pickle has them, which needs torch to open."""
+    files = weight_files(folder)
+    if files[0].name == PICKLED:
+        return None
+    return {name: shape for path in files for name, shape in read_shapes(path).items()}
+
+
+def pickled_shapes(path: Path) -> Shapes:
+    """Names and shapes in a pytorch_model.bin, unpickled as tensors without memory; code in it is refused."""
+    import torch
+
+    try:
+        tensors = torch.load(path, map_location="meta", weights_only=True)
+        return {str(name): tuple(tensor.shape) for name, tensor in tensors.items()}
+    except Exception as error:  # pickle's own errors share no base class
+        reason = str(error).strip().split("\n")[0].rstrip(".")[:120] or type(error).__name__
+        raise UserError(f"{path} cannot be read as weights ({reason}): fetch it again.") from None
+
+
+def count_parameters(shapes: Shapes) -> int:
+    """Old files also store the positions 0, 1, 2 …, which are no parameters."""
+    return sum(math.prod(shape) for name, shape in shapes.items() if not name.endswith("position_ids"))
+
+
+def count_tokens(folder: Path) -> int:
+    """One more than the largest token id, from the tokenizer's files alone."""
+    path = next((folder / name for name in TOKENIZERS if (folder / name).is_file()), None)
+    if path is None:
+        raise UserError(f"{folder} has no tokenizer: expected a {', '.join(TOKENIZERS[:-1])} or {TOKENIZERS[-1]}.")
+    try:
+        if path.name == "tokenizer.json":
+            return _tokens_in_json(read_json(path))
+        if path.name == "vocab.txt":
+            tokens = len(read_text(path).removesuffix("\n").split("\n"))
+        elif path.name == "vocab.json":
+            tokens = 1 + max(read_json(path).values())
+        else:
+            tokens = _sentencepieces(path.read_bytes())
+        added = folder / "added_tokens.json"
+        return max(tokens, *(1 + number for number in read_json(added).values())) if added.is_file() else tokens
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        raise UserError(f"{path} is no tokenizer file: fetch it again.") from None
+
+
+def _tokens_in_json(tokenizer: dict[str, Any]) -> int:
+    """A vocabulary is {token: id}, or of a unigram model a list in order."""
+    vocabulary = tokenizer["model"]["vocab"]
+    tokens = len(vocabulary) if isinstance(vocabulary, list) else 1 + max(vocabulary.values())
+    return max([tokens, *(1 + added["id"] for added in tokenizer.get("added_tokens") or [])])
+
+
+def _sentencepieces(content: bytes) -> int:
+    """The number of pieces in a SentencePiece model: a protobuf message with one field 1 per piece."""
+    position = pieces = 0
+    while position < len(content):
+        key, position = _varint(content, position)
+        field, kind = key >> 3, key & 7
+        if kind == 2:  # a length, then so many bytes
+            length, position = _varint(content, position)
+            position += length
+            pieces += field == 1
+        elif kind == 0:
+            _, position = _varint(content, position)
+        else:
+            position += {1: 8, 5: 4}[kind]
+    if position != len(content) or not pieces:
+        raise ValueError("cut short")
+    return pieces
+
+
+def _varint(content: bytes, position: int) -> tuple[int, int]:
+    """A number in 7 bits per byte, the least significant first, and the position after it."""
+    value = shift = 0
+    while True:
+        byte = content[position]
+        value, shift, position = value | (byte & 127) << shift, shift + 7, position + 1
+        if byte < 128:
+            return value, position

@@ -1,9 +1,9 @@
-"""A text-to-text model as a classifier: the logit of a class is how likely its word is as the answer.
+"""A text-to-text model as a classifier: the logit of a class is the log-probability of its word as the answer.
 
     logit_k = Σ_t log p(w_k,t | w_k,<t, text)
 
-Cross entropy over these is cross entropy of the right word among the words that may be said. Where the first pieces
-of the words all differ, they decide alone, and one step of the decoder is enough.
+Cross entropy over these is cross entropy of the right word among the words of the classes. Where the first pieces
+of all words differ, one step of the decoder is enough.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 class LabelWords(nn.Module):
     """An encoder-decoder that answers with one of a few words."""
 
-    given: frozenset[str] = frozenset()
+    base_weights: frozenset[str] = frozenset()
 
     def __init__(self, model: Any, words: Sequence[Sequence[int]]) -> None:
         super().__init__()
@@ -44,10 +44,10 @@ class LabelWords(nn.Module):
         read, mask = read.repeat_interleave(classes, 0), attention_mask.repeat_interleave(classes, 0)
         scores = self._decode(read, mask, self.shown.repeat(batch, 1)).log_softmax(-1)  # (B·K, L, V)
         words = self.words.repeat(batch, 1)
-        said = scores.gather(2, words.clamp_min(0)[:, :, None]).squeeze(2)  # (B·K, L)
-        return (said * (words >= 0)).sum(1).view(batch, classes)
+        chosen = scores.gather(2, words.clamp_min(0)[:, :, None]).squeeze(2)  # (B·K, L)
+        return (chosen * (words >= 0)).sum(1).view(batch, classes)
 
     def _decode(self, read: Tensor, mask: Tensor, shown: Tensor) -> Tensor:
-        found = self.model(encoder_outputs=(read,), attention_mask=mask, decoder_input_ids=shown, use_cache=False)
-        scores: Tensor = found.logits
+        output = self.model(encoder_outputs=(read,), attention_mask=mask, decoder_input_ids=shown, use_cache=False)
+        scores: Tensor = output.logits
         return scores

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from attnlab.base.errors import UserError, first_line
@@ -16,7 +17,7 @@ from attnlab.base.machine.peak import is_out_of_memory
 from attnlab.data.tokenizers.wordpiece_files import read_json
 from attnlab.models.pretrained.classifier import Classifier, Head
 from attnlab.models.pretrained.families import Family, family_of
-from attnlab.models.pretrained.fast_encoder import quicken
+from attnlab.models.pretrained.fast_encoder import OFF, exchange_layers
 from attnlab.models.pretrained.folder import model_type
 from attnlab.models.pretrained.label_words import LabelWords
 from attnlab.models.pretrained.source import model_folder
@@ -26,8 +27,8 @@ HEADS = ("auto", "linear", "dense", "words")
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A classifier before it is tuned, and what goes with it."""
+class LoadedClassifier:
+    """A classifier before it is tuned, with its tokenizer."""
 
     model: Classifier | LabelWords
     tokenizer: Any
@@ -35,69 +36,53 @@ class Loaded:
     longest: int
     """Tokens the model can read."""
     notes: list[str] = field(default_factory=list)
-    """What was decided or missing, a sentence each."""
+    """What was missing or chosen automatically, one sentence each."""
+    fast_encoder: str = OFF
+    """Which layers of the body were exchanged for faster ones."""
 
 
 def load_classifier(
-    name: str, classes: Sequence[str], pooling: str = "auto", head: str = "auto", dropout: float = 0.1
-) -> Loaded:
-    """The model with pretrained body and new head."""
+    name: str,
+    classes: Sequence[str],
+    pooling: str = "auto",
+    head: str = "auto",
+    dropout: float = 0.1,
+    fast: bool = True,
+) -> LoadedClassifier:
+    """A model with pretrained body and new head; `fast` exchanges the body's dropout and attention (CPU)."""
     transformers = import_transformers()
     folder = model_folder(name)
     config = load_config(transformers, folder)
     tokenizer = load_tokenizer(transformers, folder, config)
-    if tokenizer.pad_token is None:  # GPT-2: the end of a text fills up as well, since it is masked
+    if tokenizer.pad_token is None:  # GPT-2: any token can fill up, because it is masked
         tokenizer.pad_token = tokenizer.eos_token
-    notes: list[str] = []
     if head == "words":
-        model: Classifier | LabelWords = _label_words(transformers, folder, config, tokenizer, classes, pooling)
-    else:
-        body, missing = _load_body(transformers, folder, config)
-        notes += _too_few(tokenizer, body, name)
-        quicken(body)
-        family = _chosen(folder, config, family_of(config.model_type), bool(missing), pooling, head)
-        if family.pooling == "pooler" and missing:
-            notes.append(f"{name} has no pooler: a new one learns with the head.")
-        if family.pooling != "pooler" and getattr(body, "pooler", None) is not None:
-            del body.pooler  # weights that would never learn
-            body.register_module("pooler", None)
-        model = Classifier(body, Head(_width(config), len(classes), dropout, family.activation), family.pooling)
-        if family.pooling == "pooler" and missing:
-            model.new_pooler = True
-    return Loaded(model, tokenizer, folder, _longest(config, tokenizer), notes)
+        words = _label_words(transformers, folder, config, tokenizer, classes, pooling)
+        return LoadedClassifier(words, tokenizer, folder, _longest(config, tokenizer))
+    body, missing = load_encoder(transformers, folder, config)
+    notes = _too_few_tokens(tokenizer, body, name)
+    exchanged = exchange_layers(body) if fast else OFF
+    family = _choose_head(folder, config, family_of(config.model_type), bool(missing), pooling, head)
+    if family.pooling == "pooler" and missing:
+        notes.append(f"{name} has no pooler: a new one is trained with the head.")
+    if family.pooling != "pooler" and getattr(body, "pooler", None) is not None:
+        del body.pooler  # weights that would never be trained
+        body.register_module("pooler", None)
+    model = Classifier(body, Head(_width(config), len(classes), dropout, family.activation), family.pooling)
+    model.new_pooler = family.pooling == "pooler" and bool(missing)
+    return LoadedClassifier(model, tokenizer, folder, _longest(config, tokenizer), notes, exchanged)
 
 
-def load_config(transformers: Any, folder: Path) -> Any:
-    """What transformers makes of config.json, of those too that do not say which family they are of."""
-    said = read_json(folder / "config.json")
-    with reading(folder, "config.json"):
-        if "model_type" in said or model_type(said) is None:
-            return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
-        return transformers.AutoConfig.for_model(model_type(said), **said)
+def exchanged_layers(folder: Path) -> str:
+    """What `fast` exchanges in the model of a folder, without its weights in memory."""
+    transformers = import_transformers()
+    config = load_config(transformers, folder)
+    with quietly(), torch.device("meta"):
+        return exchange_layers(encoder_class(transformers, config).from_config(config))
 
 
-def load_tokenizer(transformers: Any, folder: Path, config: Any = None) -> Any:
-    """What transformers makes of the tokenizer's files."""
-    with reading(folder, "its tokenizer"):
-        return transformers.AutoTokenizer.from_pretrained(folder, config=config, local_files_only=True)
-
-
-def _load_body(transformers: Any, folder: Path, config: Any) -> tuple[nn.Module, list[str]]:
-    """The encoder, and which of its weights the folder lacks: a pooler may, nothing else."""
-    kind = transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
-    with reading(folder, "its encoder"):
-        body, report = kind.from_pretrained(folder, config=config, local_files_only=True, output_loading_info=True)
-    missing = sorted(report["missing_keys"])
-    if other := [name for name in missing if not name.startswith("pooler.")]:
-        raise UserError(
-            f"--model: the weights in {folder} lack {other[0]}"
-            f"{f' and {len(other) - 1} more' if len(other) > 1 else ''}: they are not those of its config.json."
-        )
-    return body, missing
-
-
-def _too_few(tokenizer: Any, body: Any, name: str) -> list[str]:
-    """Tables are filled up to round numbers; a tenth of rows without a token says more (a tokenizer with too many
+def _too_few_tokens(tokenizer: Any, body: Any, name: str) -> list[str]:
+    """Tables are padded to round sizes; a tenth of rows without a token is suspicious (a tokenizer with too many
     tokens was refused before)."""
     tokens, rows = len(tokenizer), body.get_input_embeddings().num_embeddings
     if tokens > 0.9 * rows:
@@ -107,43 +92,43 @@ def _too_few(tokenizer: Any, body: Any, name: str) -> list[str]:
     ]
 
 
-def _chosen(folder: Path, config: Any, own: Family, no_pooler: bool, pooling: str, head: str) -> Family:
-    """What is asked for; 'auto' is how the model was trained to be read, else the family's own way."""
-    how, activation = pooling, own.activation
+def _choose_head(folder: Path, config: Any, family: Family, no_pooler: bool, pooling: str, head: str) -> Family:
+    """Pooling and head as given; 'auto' is the pooling the model was trained with, else that of its family."""
+    how, activation = pooling, family.activation
     if how == "auto":
-        how = _trained_pooling(folder) or own.pooling
+        how = _trained_pooling(folder) or family.pooling
         if how == "pooler" and no_pooler:
-            how = "mean"  # a new pooler has nothing pretrained to offer: the mean learns faster
-    if how == "pooler" and own.pooling != "pooler":
+            how = "mean"  # a new pooler has no pretrained weights: the mean learns faster
+    if how == "pooler" and family.pooling != "pooler":
         raise UserError(f"--pooling: a {config.model_type} model has no pooler: use first or mean.")
-    if head == "linear" or (head == "auto" and how != own.pooling):
+    if head == "linear" or (head == "auto" and how != family.pooling):
         activation = None
     elif head == "dense":
-        activation = own.activation or "tanh"
+        activation = family.activation or "tanh"
     return Family(how, activation)
 
 
 def _trained_pooling(folder: Path) -> str | None:
-    """Models for sentence vectors say in a file of their own how these are made."""
+    """Models for sentence vectors have a file of their own for the pooling they were trained with."""
     path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
         return None
-    said = json.loads(path.read_text(encoding="utf-8"))
-    return "mean" if said.get("pooling_mode_mean_tokens") else "first" if said.get("pooling_mode_cls_token") else None
+    modes = json.loads(path.read_text(encoding="utf-8"))
+    return "mean" if modes.get("pooling_mode_mean_tokens") else "first" if modes.get("pooling_mode_cls_token") else None
 
 
 def _label_words(
     transformers: Any, folder: Path, config: Any, tokenizer: Any, classes: Sequence[str], pooling: str
 ) -> LabelWords:
     if not config.is_encoder_decoder:
-        raise UserError(f"--head words: {folder.name} is a {config.model_type} model and cannot say words: use T5.")
+        raise UserError(f"--head words: {folder.name} is a {config.model_type} model and generates no words: use T5.")
     if pooling != "auto":
-        raise UserError("--pooling: a model that answers with words makes no vector of a text: leave it out.")
+        raise UserError("--pooling: a model that answers with words does not pool a text into a vector: leave it out.")
     with reading(folder, "its weights"):
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True)
     words = [tokenizer(name)["input_ids"] for name in classes]
     if len({tuple(word) for word in words}) < len(words):
-        raise UserError(f"--head words: the model cannot tell the classes {', '.join(classes)} apart as words.")
+        raise UserError(f"--head words: two of the classes {', '.join(classes)} are the same tokens for the model.")
     return LabelWords(model, words)
 
 
@@ -152,12 +137,12 @@ def _width(config: Any) -> int:
 
 
 def _longest(config: Any, tokenizer: Any) -> int:
-    """The longest input: what the tokenizer says, or the positions there are; relative positions have no end."""
+    """The longest input by tokenizer and position table; relative positions have no limit."""
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if config.model_type in ("t5", "mt5"):
         positions = None
     elif positions is not None and config.model_type in ("roberta", "xlm-roberta", "camembert", "mpnet"):
-        positions -= config.pad_token_id + 1  # these begin to count behind the number of the padding
+        positions -= config.pad_token_id + 1  # these count positions from the padding id on
     return min(positions or 2**20, tokenizer.model_max_length or 2**20)
 
 
@@ -169,9 +154,42 @@ def import_transformers() -> Any:
     return transformers
 
 
+def load_config(transformers: Any, folder: Path) -> Any:
+    """transformers' configuration from config.json, also from one that does not name its family."""
+    content = read_json(folder / "config.json")
+    with reading(folder, "config.json"):
+        if "model_type" in content or model_type(content) is None:
+            return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        return transformers.AutoConfig.for_model(model_type(content), **content)
+
+
+def load_tokenizer(transformers: Any, folder: Path, config: Any = None) -> Any:
+    """transformers' tokenizer from the files of a folder."""
+    with reading(folder, "its tokenizer"):
+        return transformers.AutoTokenizer.from_pretrained(folder, config=config, local_files_only=True)
+
+
+def load_encoder(transformers: Any, folder: Path, config: Any) -> tuple[nn.Module, list[str]]:
+    """The encoder, and the names of the weights that are missing from the folder: only a pooler may be."""
+    kind = encoder_class(transformers, config)
+    with reading(folder, "its encoder"):
+        body, report = kind.from_pretrained(folder, config=config, local_files_only=True, output_loading_info=True)
+    missing = sorted(report["missing_keys"])
+    if other := [name for name in missing if not name.startswith("pooler.")]:
+        raise UserError(
+            f"--model: the weights in {folder} lack {other[0]}"
+            f"{f' and {len(other) - 1} more' if len(other) > 1 else ''}: they are not those of its config.json."
+        )
+    return body, missing
+
+
+def encoder_class(transformers: Any, config: Any) -> Any:
+    return transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
+
+
 @contextlib.contextmanager
 def reading(folder: Path, what: str) -> Iterator[None]:
-    """Whatever a library throws at a file that a person gave becomes one sentence."""
+    """Any exception of a library about a user's file becomes one sentence."""
     try:
         with quietly():
             yield
@@ -185,7 +203,7 @@ def reading(folder: Path, what: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def quietly() -> Iterator[None]:
-    """Loading prints bars and reports of its own; what matters is said by the lab."""
+    """Without transformers' progress bars and reports: the lab prints what matters."""
     from transformers.utils import logging
 
     before = logging.get_verbosity()

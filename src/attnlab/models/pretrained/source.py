@@ -1,14 +1,16 @@
-"""Where a model lies: its name in, a checked folder out, from this machine if it is here, else from the hub.
+"""Where a model is: its name in, a checked folder out, from this machine if it is here, else from the hub.
 
-Looked for, in this order: a folder; that name (or the last part of an id) in the folder ATTNLAB_MODELS names; the
+Searched in this order: a folder; that name (or the last part of an id) in the folder ATTNLAB_MODELS names; the
 package behind `minilm`; the hub's cache; the hub. A model is data: of a repository only configuration, tokenizer
-and weights are fetched, no code, and no pickle unless it is the one form of the weights.
+and weights are fetched, no code, and no pickle unless the weights have no other form.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -16,10 +18,8 @@ from typing import NamedTuple
 from attnlab.base import console, hub
 from attnlab.base.errors import UserError, nearest
 from attnlab.base.files import sha256
-from attnlab.models.pretrained.catalog import CATALOG, PACKAGED, find
-from attnlab.models.pretrained.folder import check_model
-from attnlab.models.pretrained.vocabulary import TOKENIZERS
-from attnlab.models.pretrained.weights import PICKLED, SAFE, SAFE_INDEX, weight_files
+from attnlab.models.pretrained.catalog import CATALOG, PACKAGED, find_entry
+from attnlab.models.pretrained.folder import PICKLED, SAFE, SAFE_INDEX, TOKENIZERS, check_model, weight_files
 
 VARIABLE = "ATTNLAB_MODELS"
 SMALL = (
@@ -33,23 +33,24 @@ SMALL = (
     *TOKENIZERS,
     "1_Pooling/config.json",
 )
+SHAPE = re.compile(r"(\d+)L[_-](\d+)[DH]|L-(\d+)_H-(\d+)", re.IGNORECASE)  # 4L_312D, L-2_H-128
 
 
-class Place(NamedTuple):
+class ModelLocation(NamedTuple):
     folder: Path
     where: str
     """folder, models folder, package or cache."""
 
 
 def model_folder(name: str) -> Path:
-    """The folder of a model by path, short name or hub id, whole and checked; downloaded if need be."""
-    if place := find_here(name):
-        check_model(place.folder)
-        return place.folder
+    """The folder of a model by path, short name or hub id, complete and checked; downloaded if necessary."""
+    if location := find_here(name):
+        check_model(location.folder)
+        return location.folder
     repo = repo_of(name)
     try:
         return download(repo)
-    except hub.NotThere as error:
+    except hub.NotOnHub as error:
         raise UserError(f"{_not_here(name, repo)}, and {error}: check the name, or give a folder.") from None
     except hub.Unreachable as error:
         raise UserError(
@@ -58,28 +59,57 @@ def model_folder(name: str) -> Path:
         ) from None
 
 
-def find_here(name: str) -> Place | None:
-    """Where a model is found without the hub, or None. What is found in the cache is whole, the rest is unchecked."""
+def find_here(name: str) -> ModelLocation | None:
+    """Where a model is without the hub, or None. A model in the cache is complete, the others are unchecked."""
     if Path(name).is_dir():
-        return Place(Path(name), "folder")
-    known = find(name)
+        return ModelLocation(Path(name), "folder")
+    entry = find_entry(name)
     if root := os.environ.get(VARIABLE):
         for folder in (Path(root) / name, Path(root) / name.rsplit("/", 1)[-1]):
             if folder.is_dir():
-                return Place(folder, "models folder")
+                return ModelLocation(folder, "models folder")
     if name == PACKAGED:
-        return Place(_package(), "package")
-    for repo in known.ids if known else (name,) if hub.is_id(name) else ():
+        return ModelLocation(_package(), "package")
+    for repo in entry.ids if entry else (name,) if hub.is_id(name) else ():
         snapshot = hub.cached(repo)
-        if snapshot is not None and _whole(snapshot):
-            return Place(snapshot, "cache")
+        if snapshot is not None and _complete(snapshot):
+            return ModelLocation(snapshot, "cache")
     return None
+
+
+def find_bert(name: str | Path) -> Path:
+    """The folder of a BERT: a folder, a run that trained one, or a name. Never another model in its place."""
+    path = Path(name).expanduser()
+    if path.is_dir():  # checked by the code that reads it
+        return path / "model" if (path / "run.json").is_file() else path
+    try:
+        return model_folder(str(name))
+    except UserError as error:
+        raise UserError(f"{str(error).rstrip('.')}{_same_shape(str(name))}.") from None
+
+
+def _same_shape(name: str) -> str:
+    """Folders of the shape that the name contains: they have other weights, so they are listed and not used."""
+    match, root = SHAPE.search(name), os.environ.get(VARIABLE)
+    if match is None or not root:
+        return ""
+    shape = tuple(int(number) for number in match.groups() if number)
+    folders = [str(file.parent) for file in sorted(Path(root).glob("*/config.json")) if _layers_width(file) == shape]
+    return f" (of the same shape, but other weights: {', '.join(folders)})" if folders else ""
+
+
+def _layers_width(path: Path) -> tuple[int, int] | None:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+        return config["num_hidden_layers"], config["hidden_size"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def download(repo: str, into: Path | None = None) -> Path:
     """A model from the hub, into its cache or into a folder, checked.
 
-    The weights come last: a snapshot in the cache that has weights has everything.
+    The weights are fetched last: a snapshot in the cache that has weights is complete.
     """
     files = hub.listing(repo)
     weights = choose_weights(repo, files)
@@ -93,7 +123,7 @@ def download(repo: str, into: Path | None = None) -> Path:
 
 
 def choose_weights(repo: str, files: Mapping[str, hub.RemoteFile]) -> list[str]:
-    """The files with the weights: safetensors, in parts if need be; a pickle only where there are none."""
+    """The files with the weights: safetensors, in parts if necessary; a pickle only where there are none."""
     parts = [name for name in files if name.startswith("model-") and name.endswith(".safetensors") and "/" not in name]
     if SAFE in files:
         return [SAFE]
@@ -105,11 +135,11 @@ def choose_weights(repo: str, files: Mapping[str, hub.RemoteFile]) -> list[str]:
 
 
 def fingerprint(folder: Path) -> str:
-    """sha256 over the weights in a folder: a run's base must be the same when it is taken up again."""
+    """sha256 over the weights in a folder: a resumed or loaded run must have the same base model."""
     return hashlib.sha256("".join(sha256(path) for path in weight_files(folder)).encode()).hexdigest()
 
 
-def _whole(folder: Path) -> bool:
+def _complete(folder: Path) -> bool:
     try:
         check_model(folder)
     except UserError:
@@ -127,9 +157,9 @@ def _package() -> Path:
 
 def repo_of(name: str) -> str:
     """The hub's id of a model that is not on this machine."""
-    known = find(name)
-    if known is not None:
-        return known.hub
+    entry = find_entry(name)
+    if entry is not None:
+        return entry.hub
     if hub.is_id(name):
         return name
     close = nearest(name, CATALOG)

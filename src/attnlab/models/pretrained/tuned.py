@@ -1,7 +1,15 @@
-"""A tuned classifier, taken from its run folder or from what was exported: to predict, to score, to give away."""
+"""A tuned classifier, loaded from its run or from a folder that `attnlab export` wrote.
+
+An exported folder contains
+
+    attnlab.json             classes, lengths, columns, base model, how it was tuned
+    model.safetensors, …     a plain folder of transformers ("transformers", or "words" for one that answers in words)
+    weights.safetensors      or the trained weights alone, which need their base model ("weights")
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,25 +20,32 @@ from torch import Tensor, nn
 
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts
-from attnlab.base.machine.device import resolve_device
+from attnlab.base.machine.facts import resolve_device
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import EncodedExamples, text_examples
-from attnlab.data.tasks.columns import Columns
-from attnlab.data.tasks.labelled import Example
-from attnlab.models.pretrained.classifier import Classifier, HeadOnly
-from attnlab.models.pretrained.load import Loaded, load_classifier
+from attnlab.data.tasks.labelled import LabelledText
+from attnlab.data.tasks.tables import Columns
+from attnlab.models.pretrained.classifier import Classifier, HeadOnly, predict
+from attnlab.models.pretrained.load import (
+    LoadedClassifier,
+    import_transformers,
+    load_classifier,
+    load_tokenizer,
+    quietly,
+)
 from attnlab.models.pretrained.masked import joint_model
-from attnlab.models.pretrained.predicting import predict
 from attnlab.models.pretrained.source import fingerprint
 from attnlab.models.pretrained.tuning import tune
 from attnlab.runs import read_config, read_record
-from attnlab.runs.checkpoints import load_best
+from attnlab.runs.checkpoints import load_best, load_weights
 from attnlab.stats.scores import Scores
+
+ABOUT, WEIGHTS = "attnlab.json", "weights.safetensors"
 
 
 @dataclass
-class Trained:
+class TunedClassifier:
     """A model with its best weights, and what it needs to read texts."""
 
     run: Path
@@ -41,7 +56,7 @@ class Trained:
     classes: tuple[str, ...]
     longest: int
     columns: Columns | None
-    """Where texts and labels stood in the files of training."""
+    """The columns of texts and labels in the training files."""
     folder: Path
     """Of the base model."""
     device: str = "cpu"
@@ -50,51 +65,48 @@ class Trained:
     def paired(self) -> bool:
         return self.columns is not None and self.columns.pair is not None
 
-    def encode(self, examples: Sequence[Example], where: str = "") -> EncodedExamples:
+    def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedExamples:
         return text_examples(examples, self.tokenizer, self.longest, where)
 
     def logits(self, texts: EncodedExamples) -> Tensor:
         """(N, K), in the order of the texts."""
         return predict(self.model, texts, self.device)
 
-    def score(self, examples: Sequence[Example]) -> Scores:
+    def score(self, examples: Sequence[LabelledText]) -> Scores:
         return Scores(self.logits(self.encode(examples)), torch.tensor([example.label for example in examples]))
 
-    def ready(self, device: str) -> Trained:
-        """On a device of this machine, whatever it was trained on; all that is needed is a pass forwards."""
+    def ready(self, device: str) -> TunedClassifier:
+        """On a device of this machine, whichever it was trained on; only forward passes are needed."""
         self.device = resolve_device(device)
         torch.set_num_threads(facts.cores())
         self.model.to(self.device).eval()
         return self
 
 
-def load_trained(path: Path, device: str = "auto") -> Trained:
-    """The classifier of a run, or of a folder that `attnlab export` made."""
-    from attnlab.models.pretrained.exported import is_export, load_export
-
-    found = load_export(path) if is_export(path) else load_run(path)
-    return found.ready(device)
+def load_trained(path: Path, device: str = "auto") -> TunedClassifier:
+    """The classifier of a run, or of a folder that `attnlab export` wrote."""
+    return (load_export(path) if is_export(path) else load_run(path)).ready(device)
 
 
-def load_run(run: Path) -> Trained:
+def load_run(run: Path) -> TunedClassifier:
     """The classifier of a run; the base model must still be the one it was tuned from."""
     record = read_record(run)
     if record["kind"] != "classify":
-        raise UserError(f"{run} is a {record['kind']} run: it holds no classifier.")
+        raise UserError(f"{run} is a {record['kind']} run: it contains no classifier.")
     config = check(ClassifyConfig, read_config(run))
     classes = tuple(record["data"]["classes"])
-    loaded = load_tuned(config, classes)
-    must_be_base(loaded.folder, record["data"]["weights"], run)
-    holder: nn.Module = loaded.model
+    loaded = load_for_tuning(config, classes)
+    check_base(loaded.folder, record["data"]["weights"], run)
+    trained: nn.Module = loaded.model
     if config.tuning.method == "head":
         assert isinstance(loaded.model, Classifier)
-        holder = HeadOnly(loaded.model)
+        trained = HeadOnly(loaded.model)
     elif config.joint.mlm is not None:
-        holder = joint_model(loaded, config.tuning.method)
-    load_best(holder, run)
+        trained = joint_model(loaded, config.tuning.method)
+    load_best(trained, run)
     longest = min(config.data.max_tokens, loaded.longest)
     columns = record["data"].get("columns")
-    return Trained(
+    return TunedClassifier(
         run,
         config,
         loaded.model,
@@ -106,10 +118,10 @@ def load_run(run: Path) -> Trained:
     )
 
 
-def load_tuned(config: ClassifyConfig, classes: Sequence[str]) -> Loaded:
-    """The model that a configuration names, ready to learn as it says."""
+def load_for_tuning(config: ClassifyConfig, classes: Sequence[str]) -> LoadedClassifier:
+    """The model that a configuration names, with the weights frozen and added that its tuning method needs."""
     model, tuning = config.model, config.tuning
-    loaded = load_classifier(model.name, classes, model.pooling, model.head, model.dropout)
+    loaded = load_classifier(model.name, classes, model.pooling, model.head, model.dropout, model.fast)
     tune(
         loaded.model,
         tuning.method,
@@ -122,7 +134,61 @@ def load_tuned(config: ClassifyConfig, classes: Sequence[str]) -> Loaded:
     return loaded
 
 
-def must_be_base(folder: Path, weights: str, tuned: Path) -> None:
-    """What was tuned is the difference to a base: to any other it is nonsense."""
+def check_base(folder: Path, weights: str, tuned: Path) -> None:
+    """Tuned weights belong to one base model: its fingerprint must be `weights`."""
     if fingerprint(folder) != weights:
         raise UserError(f"{tuned} was tuned from other weights than those now in {folder}: put the old ones back.")
+
+
+def is_export(path: Path) -> bool:
+    return (path / ABOUT).is_file()
+
+
+def load_export(folder: Path) -> TunedClassifier:
+    """The classifier in an exported folder; weights alone are put onto their base model."""
+    try:
+        about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        form, classes, columns = about["form"], tuple(about["classes"]), about["columns"]
+        config = check(ClassifyConfig, about["config"])
+        longest, base = int(about["max_tokens"]), about["base"]
+        model, tokenizer, origin = _load_form(folder, form, classes, config, base["weights"])
+    except (KeyError, TypeError, ValueError, OSError, RuntimeError) as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+        raise UserError(f"{folder} cannot be read as an exported classifier ({reason}): export it again.") from None
+    origin_columns = Columns(**columns) if columns else None
+    return TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
+
+
+def _load_form(
+    folder: Path, form: str, classes: tuple[str, ...], config: ClassifyConfig, base: str
+) -> tuple[nn.Module, Any, Path]:
+    if form == "weights":
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        loaded = load_for_tuning(config, classes)
+        check_base(loaded.folder, base, folder)
+        try:
+            load_weights(loaded.model, load_file(folder / WEIGHTS))
+        except SafetensorError as error:
+            raise ValueError(f"{WEIGHTS}: {error}") from None
+        return loaded.model, loaded.tokenizer, loaded.folder
+    if form == "words":
+        loaded = load_classifier(str(folder.resolve()), classes, head="words")
+        return loaded.model, loaded.tokenizer, folder
+    transformers = import_transformers()
+    with quietly():
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
+    return LogitsOnly(model), load_tokenizer(transformers, folder), folder
+
+
+class LogitsOnly(nn.Module):
+    """A model of transformers with the interface of the lab's: logits as a tensor."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, **inputs: Tensor) -> Tensor:
+        logits: Tensor = self.model(**inputs).logits
+        return logits

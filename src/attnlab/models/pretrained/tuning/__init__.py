@@ -1,4 +1,4 @@
-"""Ways of tuning: which weights learn, and which are added."""
+"""Ways of tuning: which weights are trained, and which are added."""
 
 from attnlab.models.pretrained.tuning.apply import learning, tune
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from attnlab.base.errors import UserError
 
-# Name here: (class of the configuration in peft, what it is told besides).
+# Name here: (class of the configuration in peft, further settings).
 ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
     "lora": ("LoraConfig", {}),
     "dora": ("LoraConfig", {"use_dora": True}),
@@ -22,16 +22,15 @@ ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def add_adapter(body: Any, method: str, rank: int, alpha: float, dropout: float) -> None:
-    """Freeze `body` and put adapters of `method` into it, where peft thinks them best for its family."""
+    """Freeze `body` and put adapters of `method` into it, at peft's default places for its family."""
     try:
         import peft
     except ImportError:
         raise UserError(f"--tune {method} needs peft: pip install 'attnlab[hub]'.") from None
     name, extra = ADAPTERS[method]
     kind = getattr(peft, name)
-    wanted = {"r": rank, "lora_alpha": alpha, "alpha": alpha, "lora_dropout": dropout, **extra}
-    known = kind.__dataclass_fields__
-    settings = {key: value for key, value in wanted.items() if key in known}
+    values = {"r": rank, "lora_alpha": alpha, "alpha": alpha, "lora_dropout": dropout, **extra}
+    settings = {key: value for key, value in values.items() if key in kind.__dataclass_fields__}
     if method == "oft":
         settings = {"oft_block_size": rank}  # peft takes a rank or a block size, and the block must divide the width
     for targets in ({}, {"target_modules": "all-linear"}):
@@ -42,15 +41,15 @@ def add_adapter(body: Any, method: str, rank: int, alpha: float, dropout: float)
             reason = str(error).strip().splitlines()[0]
             if "target_modules" not in reason:
                 break
-    raise UserError(f"--tune {method}: peft cannot do it with a {body.config.model_type} model ({reason.rstrip('.')}).")
+    raise UserError(f"--tune {method}: peft does not support a {body.config.model_type} model ({reason.rstrip('.')}).")
 
 
 def merge_adapters(model: nn.Module) -> None:
-    """Add what the adapters learned to the weights they stand beside, and take them out."""
+    """Add the adapters to the weights they modify, and remove them."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
     for name, module in list(model.named_modules()):
         if isinstance(module, BaseTunerLayer):
             module.merge(safe_merge=True)
-            parent, _, place = name.rpartition(".")
-            setattr(model.get_submodule(parent), place, module.get_base_layer())
+            parent, _, child = name.rpartition(".")
+            setattr(model.get_submodule(parent), child, module.get_base_layer())

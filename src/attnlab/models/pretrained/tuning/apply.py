@@ -1,4 +1,4 @@
-"""Make a classifier learn in one of several ways. What does not learn is frozen, and not saved with a run."""
+"""Prepare a classifier for one of several ways of tuning. Weights that are not trained are frozen and not saved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from attnlab.models.pretrained.tuning.prefix import add_prefix
 from attnlab.models.pretrained.tuning.prompt import Prompted
 
 AFTER = ("final_layer_norm", "pooler", "norm", "ln_f")
-"""What families call the parts behind their last block."""
+"""Names that families give to the parts after their last block."""
 
 
 def tune(
@@ -27,45 +27,41 @@ def tune(
     dropout: float = 0.0,
     layers: int = 2,
 ) -> None:
-    """Freeze and add what `method` says, in place."""
+    """Freeze and add weights for `method`, in place."""
     if method == "full":
         return
-    own_head = isinstance(model, Classifier)
+    has_head = isinstance(model, Classifier)
     model.requires_grad_(False)
     if method == "head":
-        if not own_head:
-            raise UserError("--tune head: a model that answers with words has no head of its own: use prompt or lora.")
+        if not has_head:
+            raise UserError("--tune head: a model that answers with words has no head: use prompt or lora.")
         if model.new_pooler:
-            raise UserError("--tune head: the model has no pooler, and a new one would not learn: use --pooling mean.")
+            raise UserError("--tune head: the model has no pooler, and a new one stays untrained: use --pooling mean.")
     elif method == "last":
         for layer in _last_layers(model, layers):
             layer.requires_grad_(True)
     elif method == "bitfit":
-        _biases(model.body)
+        _unfreeze_biases(model.body)
     elif method == "prompt":
-        _prompt(model, length)
+        model.body = Prompted(model.body, length)
     elif method == "prefix":
         add_prefix(model.body, length)
     elif method in ADAPTERS:
-        add_adapter(model.body if own_head else model.model, method, rank, alpha, dropout)
+        add_adapter(model.body if has_head else model.model, method, rank, alpha, dropout)
     if isinstance(model, Classifier):
         model.head.requires_grad_(True)
         if model.new_pooler:
             model.body.pooler.requires_grad_(True)
-    model.given = frozenset(name for name, weight in model.named_parameters() if not weight.requires_grad)
+    model.base_weights = frozenset(name for name, weight in model.named_parameters() if not weight.requires_grad)
 
 
 def learning(model: nn.Module) -> int:
-    """How many parameters learn."""
+    """How many parameters are trained."""
     return sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
 
 
-def _prompt(model: Classifier | LabelWords, length: int) -> None:
-    model.body = Prompted(model.body, length)
-
-
-def _biases(body: nn.Module) -> None:
-    """Ben Zaken et al. 2022: biases alone."""
+def _unfreeze_biases(body: nn.Module) -> None:
+    """Train the biases alone. Ben Zaken et al. 2022."""
     biases = [weight for name, weight in body.named_parameters() if name.endswith("bias") and weight.ndim == 1]
     if not biases:
         raise UserError("--tune bitfit: this model has no biases: use lora or prompt.")
@@ -74,14 +70,14 @@ def _biases(body: nn.Module) -> None:
 
 
 def _last_layers(model: Classifier | LabelWords, count: int) -> list[nn.Module]:
-    """The last blocks of the body (of a text-to-text model: of its decoder too), and all that comes after them."""
+    """The last blocks of the body (of a text-to-text model: of its decoder too), and all parts after them."""
     stacks: list[Any] = [model.body] if isinstance(model, Classifier) else [model.body, model.model.get_decoder()]
-    found: list[nn.Module] = []
+    last: list[nn.Module] = []
     for stack in stacks:
         parts = list(stack.named_modules())
         name, blocks = next(((n, m) for n, m in parts if isinstance(m, nn.ModuleList)), ("", nn.ModuleList()))
         if count > len(blocks):
-            raise UserError(f"--last-layers: the model has {len(blocks)} layers, not {count}.")
-        found += list(blocks)[-count:]
-        found += [part for path, part in parts if path.rpartition(".")[2] in AFTER and not path.startswith(f"{name}.")]
-    return found
+            raise UserError(f"--last-layers: the model has {len(blocks)} layers, got {count}.")
+        last += list(blocks)[-count:]
+        last += [part for path, part in parts if path.rpartition(".")[2] in AFTER and not path.startswith(f"{name}.")]
+    return last

@@ -2,8 +2,8 @@
 
     attention(Q, [P_K; K], [P_V; V])
 
-transformers lets a model's attention be a function under a name of one's own. One pass over random words shows which
-modules call it and with what shapes; their keys and values are where the prefix starts from.
+transformers lets a model's attention be a function registered under a new name. One pass over random words records
+which modules call it, with their keys and values: the initial values of the prefix.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def add_prefix(body: Any, length: int) -> None:
     if not seen:
         raise UserError(f"--tune prefix: {_cannot(body)}")
     if any(getattr(module, "is_causal", False) for module in seen):
-        raise UserError("--tune prefix: this model reads from left to right, which a prefix would mix up: use prompt.")
-    for module, found in seen.items():
-        keys, values = (torch.cat(parts, 2)[0] for parts in zip(*found, strict=True))  # (H, P, D)
+        raise UserError("--tune prefix: this model is causal, and a prefix would shift its mask: use prompt.")
+    for module, recorded in seen.items():
+        keys, values = (torch.cat(parts, 2)[0] for parts in zip(*recorded, strict=True))  # (H, P, D)
         module.prefix = Prefix(keys, values)
 
 
 def _cannot(body: Any) -> str:
-    return f"a {body.config.model_type} model keeps its keys to itself: use prompt or lora."
+    return f"a {body.config.model_type} model does not expose its keys and values: use prompt or lora."
 
 
 _recording: list[dict[nn.Module, list[tuple[Tensor, Tensor]]]] = []
@@ -83,10 +83,10 @@ def _attention(
     prefix = getattr(module, "prefix", None)
     if prefix is not None:
         key, value = prefix.before(key, value)
-        if attention_mask is not None:  # (B, 1, T, T): true, or nothing added, where it may look
+        if attention_mask is not None:  # (B, 1, T, T): True, or 0 to add, where a key is visible
             allowed = True if attention_mask.dtype == torch.bool else 0.0
             attention_mask = F.pad(attention_mask, (prefix.length, 0), value=allowed)
-        if more.get("position_bias") is not None:  # T5's; a prefix is at no distance
+        if more.get("position_bias") is not None:  # T5's; a prefix has no distance
             more["position_bias"] = F.pad(more["position_bias"], (prefix.length, 0))
     return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
 

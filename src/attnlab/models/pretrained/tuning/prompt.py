@@ -1,7 +1,7 @@
 """Prompt tuning: trained vectors before the text's own (Lester et al. 2021). P·C weights.
 
-The text keeps its positions, so that it may be as long as without a prompt; what the prompt's places give is left
-out of what is read.
+The text keeps its positions, so that it may be as long as without a prompt; the outputs at the prompt's positions
+are dropped.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from attnlab.base.errors import UserError
 
 
 def random_words(config: Any, count: int) -> tuple[Tensor, ...]:
-    """`count` words, in texts (1, T) no longer than the model reads."""
-    longest = (getattr(config, "max_position_embeddings", None) or count + 2) - 2  # some begin to count at 2
+    """`count` words, in texts (1, T) no longer than the model can read."""
+    longest = (getattr(config, "max_position_embeddings", None) or count + 2) - 2  # some families count from 2
     return torch.randint(config.vocab_size, (1, count)).split(longest, 1)
 
 
@@ -26,7 +26,7 @@ class Prompted(nn.Module):
     def __init__(self, body: Any, length: int) -> None:
         super().__init__()
         self.body = body
-        with torch.no_grad():  # real words: vectors of a size the body knows
+        with torch.no_grad():  # real words: vectors of a size the body was trained on
             start = [self._embeddings(words)[0] for words in random_words(body.config, length)]
         self.prompt = nn.Parameter(torch.cat(start))  # (P, C)
         if not self._relative:
@@ -43,7 +43,7 @@ class Prompted(nn.Module):
 
     @property
     def _relative(self) -> bool:
-        """T5 and GPT-2 have no module for all embeddings: word vectors are given to them."""
+        """T5 and GPT-2 have no module for all embeddings: they take word vectors as input."""
         return not hasattr(self.body, "embeddings")
 
     def _embeddings(self, words: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ class Prompted(nn.Module):
         try:
             return self.body.embeddings(words)
         except TypeError:
-            raise UserError("--tune prompt: the embeddings of this model cannot be had alone: use prefix.") from None
+            raise UserError("--tune prompt: this model has no embeddings to put a prompt before: use prefix.") from None
 
     def _text_mask(self, module: nn.Module, inputs: Any, named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """DeBERTa's embeddings are masked as well: by the text's part of the mask."""
@@ -68,11 +68,11 @@ class Prompted(nn.Module):
         mask = torch.cat([ones, attention_mask], 1)
         if self._relative:
             embedded = self._prepend(self, None, self.body.get_input_embeddings()(input_ids))
-            if hasattr(self.body, "wpe"):  # GPT-2's positions: the prompt's are of no account, the text's its own
-                places = torch.arange(-length, input_ids.shape[1], device=input_ids.device).clamp_min(0)
-                more["position_ids"] = places[None]
-            found = self.body(inputs_embeds=embedded, attention_mask=mask, **more)
+            if hasattr(self.body, "wpe"):  # GPT-2's positions: the text's own; the prompt's do not matter
+                positions = torch.arange(-length, input_ids.shape[1], device=input_ids.device).clamp_min(0)
+                more["position_ids"] = positions[None]
+            output = self.body(inputs_embeds=embedded, attention_mask=mask, **more)
         else:
-            found = self.body(input_ids=input_ids, attention_mask=mask, **more)
-        found.last_hidden_state = found.last_hidden_state[:, length:]
-        return found
+            output = self.body(input_ids=input_ids, attention_mask=mask, **more)
+        output.last_hidden_state = output.last_hidden_state[:, length:]
+        return output
