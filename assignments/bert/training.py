@@ -179,7 +179,8 @@ class Training:
             self.data,
             work.score("dev", device),
             Metric("accuracy", "higher"),
-            facts=self.facts | ({"changes": changes} if changes else {}),
+            facts=self.facts,
+            changes=changes,
             finish=self._finish(device),
         )
 

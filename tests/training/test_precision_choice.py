@@ -20,6 +20,7 @@ from attnlab.training import precision_choice, setup
 from attnlab.training.precision_choice import FEWEST_STEPS, choose_precision, decide, measure_steps
 
 LONG_RUN = FEWEST_STEPS
+CONFIG = check(PretrainConfig, {"machine": {"device": "cpu", "threads": 1}})
 
 
 class Numbers:
@@ -93,7 +94,7 @@ def test_a_short_run_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_tiny_model_ends_in_fp32_and_is_left_as_it_was() -> None:
     model = nn.Linear(4, 1)
     before, state = model.weight.clone(), torch.get_rng_state()
-    chosen, sentence = choose_precision(model, Sum(), batches(), PretrainConfig(), LONG_RUN)
+    chosen, sentence = choose_precision(model, Sum(), batches(), CONFIG, LONG_RUN)
     assert chosen == "fp32" and "a bf16 step takes" in sentence
     assert torch.equal(model.weight, before) and torch.equal(torch.get_rng_state(), state)
 
@@ -110,13 +111,13 @@ def test_a_model_that_fails_in_bf16_is_trained_in_fp32() -> None:
                 raise RuntimeError("no kernel for 'BFloat16'")
             return y
 
-    chosen, sentence = choose_precision(OnlyFp32(), Sum(), batches(), PretrainConfig(), LONG_RUN)
+    chosen, sentence = choose_precision(OnlyFp32(), Sum(), batches(), CONFIG, LONG_RUN)
     assert chosen == "fp32" and "no kernel for 'BFloat16'" in sentence
 
 
 def test_both_precisions_are_timed_on_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     timed: list[str] = []
     monkeypatch.setattr(precision_choice, "_train_step", lambda *arguments: timed.append(arguments[-1]))
-    seconds = measure_steps(nn.Linear(4, 1), Sum(), batches(), PretrainConfig())
+    seconds = measure_steps(nn.Linear(4, 1), Sum(), batches(), CONFIG)
     assert timed == ["fp32", "bf16"] * (precision_choice.WARM_UP + precision_choice.MOST)
     assert set(seconds) == {"fp32", "bf16"}

@@ -161,8 +161,8 @@ def finetune(args: argparse.Namespace) -> None:
             "corpus_sha256": sha256(args.pretrain_corpus_path),
             "questions_sha256": sha256(path),
             "start": "nothing" if start is None else sha256(start),
-            "changes": unknown_characters(corpus, path, [text for pair in names.pairs for text in pair]),
         },
+        changes=unknown_characters(corpus, path, [text for pair in names.pairs for text in pair]),
     ).train()
 
 

@@ -96,10 +96,12 @@ class Trainer:
         *,
         label: str = "train",
         facts: dict[str, Any] | None = None,
+        changes: Sequence[str] = (),
         hint: str = "",
     ) -> None:
         self.model, self.train_dataset, self.test_dataset, self.config = model, train_dataset, test_dataset, config
         self.label, self.facts, self.hint = label, facts or {}, hint
+        self.changes = list(changes)
 
     def train(self) -> None:
         path, job = self.config.ckpt_path, _Job(self)
@@ -134,7 +136,13 @@ class _Job:
             held = Examples(test, trainer.config.seed)
             evaluate = mean_loss(Batches(held, BatchPlan(held.lengths, int(batch.size or 1))), device)
         return Parts(
-            model.lab, NextToken(), self.examples, evaluate, facts={"model": size, **trainer.facts}, finish=self._finish
+            model.lab,
+            NextToken(),
+            self.examples,
+            evaluate,
+            facts={"model": size, **trainer.facts},
+            changes=trainer.changes,
+            finish=self._finish,
         )
 
     def _finish(self, run: RunFolder, state: TrainState) -> dict[str, Any]:

@@ -23,7 +23,7 @@ GETS = ("vader",)
 
 @app.command("list", epilog=example("attnlab data list"))
 def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
-    """List the tasks, with their sizes where their files exist."""
+    """List the tasks, with their sizes where their files are found."""
     from attnlab.data.tasks.catalog import ABOUT, load_task
 
     tasks: list[dict[str, Any]] = []
@@ -77,7 +77,7 @@ def show(
     data_folder: DataFolder = None,
     as_json: Json = False,
 ) -> None:
-    """Show a task or a file: sizes, balance of the classes, lengths, repeated texts, examples."""
+    """Show a task or a file: sizes, balance of the classes, lengths, texts that repeat, examples."""
     from attnlab.data.tasks.catalog import load_labelled
     from attnlab.data.tasks.summary import summarise
     from attnlab.data.tasks.tables import ColumnRequest
@@ -102,7 +102,7 @@ def get(
     ],
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write, new or empty.")],
 ) -> None:
-    """Get labelled texts: vader from the package registry that pip uses, others from the hub."""
+    """Get labelled texts from the package registry that pip is set up for (vader), or from the hub."""
     from attnlab.base.files import check_new_folder
     from attnlab.data.tasks import hub_files, hub_sets, vader
 

@@ -47,6 +47,7 @@ OVERVIEW = tuple(
         ("knowledge", "train", TRAIN, "Pretrain, fine-tune on questions and score, in one run."),
         ("language", "train", TRAIN, "Train a GPT on a text read as one stream."),
         ("classify", "train", TRAIN, "Fine-tune a pretrained encoder to classify texts."),
+        ("recipes", "recipes", TRAIN, "List the shipped recipes, each with its expected result and cost."),
         ("resume", "train", TRAIN, "Resume an interrupted or failed run from its last checkpoint."),
         ("ask", "ask", USE, "Ask a fine-tuned model; it answers with its confidence."),
         ("evaluate", "evaluate", USE, "Ask many questions: accuracy, calibration, what was made up."),

@@ -54,7 +54,7 @@ def list_models(as_json: Json = False) -> None:
 
 @app.command(epilog=example("attnlab models show minilm"))
 def show(name: Name, as_json: Json = False) -> None:
-    """Show a model: family, shape, vocabulary, parameters, heads, licence, and which layers are exchanged."""
+    """Show a model: family, shape, vocabulary, parameters, which heads it has, licence."""
     from attnlab.models.pretrained.folder import describe
     from attnlab.models.pretrained.load import exchanged_layers
     from attnlab.models.pretrained.source import model_folder

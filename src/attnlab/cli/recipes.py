@@ -42,4 +42,4 @@ def recipes(
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=example("attnlab recipes knowledge-pretrain"))(recipes)
+    app.command(epilog=example("attnlab recipes knowledge"))(recipes)

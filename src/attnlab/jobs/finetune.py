@@ -40,8 +40,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
         }
         baseline = most_common(pairs["train"])
         facts |= {"questions": {split: len(part) for split, part in pairs.items()}, "most_common": baseline}
-        if note := self._unknown_tokens(pairs, vocabulary):
-            facts["changes"] = [note]
+        note = self._unknown_tokens(pairs, vocabulary)
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             if "dev" in pairs:
@@ -57,6 +56,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
             Metric("accuracy", "higher") if has_dev else None,
             files=model_files(self.config.model, vocabulary),
             facts=facts,
+            changes=[note] if note else [],
             finish=finish,
         )
 

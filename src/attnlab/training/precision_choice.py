@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from attnlab.base.errors import first_line
+from attnlab.base.machine.precision import CLEAR_GAIN
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batch, Batches
 from attnlab.training.objectives import Objective
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 WARM_UP = 2  # steps in each precision
 FEWEST, MOST = 5, 50  # timed steps in each precision: the shorter they take, the more of them
-ENOUGH, LONGEST = 0.5, 60.0  # seconds after which the fewest steps suffice, and after which even one does
+SAMPLED = 9  # steps from which a typical one is taken
+ENOUGH, LONGEST = 1.0, 60.0  # seconds after which the fewest steps suffice, and after which even one does
 FEWEST_STEPS = 100  # of a run for which measuring is worth the time it takes
-CLEAR_GAIN = 1.1
 
 Precision = Literal["fp32", "bf16"]
 PrecisionChoice = tuple[Precision, str]
@@ -56,25 +57,33 @@ def decide(fp32: float, bf16: float) -> PrecisionChoice:
 def measure_steps(
     model: nn.Module, objective: Objective, batches: Batches, config: JobConfig
 ) -> dict[Precision, float]:
-    """Seconds of the fastest training step of a copy of the model, both precisions in turn on the same batches.
+    """Seconds of the fastest of some training steps of a copy of the model, both precisions in turn on one batch.
 
-    Other programs can only make a step longer, so the fastest one is the best measurement.
+    Other programs can only make a step longer, so the fastest is the best measurement. A single thread is timed by the
+    processor time of this process, which does not count other programs at all.
     """
     trial = copy.deepcopy(model).train()
     optimizer = make_optimizer(trial, config.optimizer)
+    clock = time.process_time if config.machine.threads == 1 else time.perf_counter
     seconds: dict[Precision, list[float]] = {"fp32": [], "bf16": []}
-    begin = time.perf_counter()
+    step, begin = _typical_step(batches), time.perf_counter()
     with random_untouched():
-        for done, (step, _) in enumerate(islice(batches.stream(0, 0), WARM_UP + MOST)):
+        for done in range(WARM_UP + MOST):
             elapsed, timed = time.perf_counter() - begin, done - WARM_UP
             if (timed >= FEWEST and elapsed > ENOUGH) or (timed >= 1 and elapsed > LONGEST):
                 break
             for precision, times in seconds.items():
-                start = time.perf_counter()
+                start = clock()
                 _train_step(trial, objective, optimizer, step, precision)
                 if done >= WARM_UP:
-                    times.append(time.perf_counter() - start)
+                    times.append(clock() - start)
     return {precision: min(times) for precision, times in seconds.items()}
+
+
+def _typical_step(batches: Batches) -> list[Batch]:
+    """The batches of the step with the median number of positions among the first ones."""
+    steps = [step for step, _ in islice(batches.stream(0, 0), SAMPLED)]
+    return sorted(steps, key=lambda step: sum(batch.positions for batch in step))[len(steps) // 2]
 
 
 def _train_step(

@@ -60,8 +60,8 @@ def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: 
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
-        target = parameters[parameter]
-        states.setdefault(order[id(target)], {})[key] = shard_like(tensor.clone(), target)
+        mine = parameters[parameter]
+        states.setdefault(order[id(mine)], {})[key] = shard_like(tensor.clone(), mine)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})
 
 
