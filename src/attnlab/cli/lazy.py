@@ -33,7 +33,6 @@ OVERVIEW = tuple(
     for row in (
         ("demo", "demo", START, "Pretrain, fine-tune and ask a small GPT; fine-tune an encoder; write a report."),
         ("doctor", "doctor", START, "Show what this machine can do: devices, memory, precisions and their speed."),
-        ("recipes", "recipes", START, "List the experiments that come with the lab, with result and cost."),
         ("explore", "explore", ATTENTION, "Attention by hand: choose a query, see the weights."),
         ("check", "check", ATTENTION, "Check your own attention, function by function, and name the likely mistake."),
         ("attention", "attention", ATTENTION, "List the kinds of attention with equation, paper and cost."),
