@@ -21,7 +21,8 @@ PAGE = Path(__file__).parents[1] / "docs" / "commands.md"
 HEADER = """\
 # Commands
 
-Written by `python tools/commands_page.py` from the commands themselves; `attnlab COMMAND --help` prints the same.
+Written by `python tools/commands_page.py` from the commands themselves; `attnlab COMMAND --help-all` prints the
+same, `--help` the common options.
 The [glossary](glossary.md) explains the words.
 """
 SHARED = "Options that several commands share"
@@ -165,7 +166,8 @@ def _is_argument(parameter: Any) -> bool:
 
 
 def is_of_typer(parameter: Any) -> bool:
-    return bool({"--install-completion", "--show-completion"} & set(parameter.opts))
+    """Options that every command has, or only `attnlab` itself: for help and completion."""
+    return bool({"--install-completion", "--show-completion", "--help-all"} & set(parameter.opts))
 
 
 def anchor(title: str) -> str:

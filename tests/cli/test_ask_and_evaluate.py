@@ -58,7 +58,7 @@ def test_mistakes_are_one_sentence_and_exit_2(asked: Path, attnlab: Run, tmp_pat
     for words, sentence in (
         (["evaluate", asked, "--abstain-below", 1.5], "--abstain-below must be between 0 and 1, got 1.5."),
         (["ask", asked, "?", "--abstain-below", -0.1], "must be between 0 and 1, got -0.1"),
-        (["evaluate", tmp_path / "nowhere"], "no such run folder"),
+        (["evaluate", tmp_path / "nowhere"], "nowhere does not exist"),
         (["evaluate", asked, "--questions", "nowhere.tsv"], "nowhere.tsv does not exist"),
         (["ask", asked, "Where was " + "A " * 80 + "born?"], "more than the model's context of 64"),
     ):

@@ -148,4 +148,4 @@ def test_runs_are_listed_shown_and_compared(tmp_path: Path, attnlab: Run) -> Non
     wrong = attnlab("runs", "--state", "finnished", cwd=tmp_path)
     assert wrong.returncode == 2 and "did you mean 'finished'?" in wrong.stderr
     nowhere = attnlab("runs", "show", tmp_path / "nowhere")
-    assert nowhere.returncode == 2 and "no such run folder" in nowhere.stderr
+    assert nowhere.returncode == 2 and "nowhere does not exist" in nowhere.stderr

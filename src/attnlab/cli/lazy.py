@@ -122,7 +122,9 @@ def _build(entry: CommandEntry) -> Any:
     for part in (app, *(group.typer_instance for group in app.registered_groups)):
         for info in part.registered_commands if part is not None else ():
             info.cls = LabCommand
-    return typer.main.get_group(app).commands[entry.name]
+    command: Any = typer.main.get_group(app).commands[entry.name]
+    command.rich_help_panel = entry.panel
+    return command
 
 
 def _name(info: Any) -> str:

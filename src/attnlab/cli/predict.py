@@ -84,7 +84,7 @@ def predict(
 
 
 def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
-    """The texts, and how to begin a sentence about one of them."""
+    """The texts, and where they are from: the first words of a message about one of them."""
     from attnlab.data.tasks.catalog import TASKS
     from attnlab.data.tasks.prediction_inputs import from_arguments, from_file, from_lines
 
