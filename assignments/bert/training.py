@@ -39,8 +39,8 @@ from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder, is_run, read_record, read_status, series
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.callbacks import TrainState
-from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.objectives import Objective
+from attnlab.training.loop import Metric
+from attnlab.training.objectives import Evaluate, Objective
 from data_utils import Features, load_and_cache_examples, processors, read_reviews
 
 AT_THE_END = "1000000000 steps"

@@ -19,8 +19,8 @@ from attnlab.report.page import Passage
 from attnlab.runs import ROOT, RunFolder
 from attnlab.training.callbacks import Callback, TrainState
 from attnlab.training.estimate import Estimate
-from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.objectives import Objective
+from attnlab.training.loop import Metric
+from attnlab.training.objectives import Evaluate, Objective
 
 
 @dataclass

@@ -26,8 +26,8 @@ from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.callbacks import TrainState
-from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.objectives import MaskedWords
+from attnlab.training.loop import Metric
+from attnlab.training.objectives import Evaluate, MaskedWords
 
 DEV_SHARE = 0.05
 GOING_ON, BEGINNING = 1e-4, 5e-4  # learning rates of weights that know something, and of weights that do not

@@ -23,8 +23,8 @@ from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_setti
 from attnlab.models.asking import accuracy_measure
 from attnlab.models.gpt import make_gpt, model_files
 from attnlab.models.loading import data_facts, load_gpt
-from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.objectives import NextToken, mean_loss
+from attnlab.training.loop import Metric
+from attnlab.training.objectives import Evaluate, NextToken, mean_loss
 
 
 class PretrainJob(TrainingJob[PretrainConfig]):

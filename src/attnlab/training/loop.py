@@ -11,7 +11,7 @@ import errno
 import math
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
@@ -31,10 +31,9 @@ from attnlab.distributed.team import ALONE, Processes, load_random_of, random_of
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.callbacks import Callback, RunLength, StepReport, TrainState, Where, Window
 from attnlab.training.compiling import compiled
-from attnlab.training.objectives import Objective, StepLoss
+from attnlab.training.objectives import Evaluate, Objective, StepLoss
 from attnlab.training.optimizers import Schedule, load_optimizer, optimizer_tensors
 
-Evaluate = Callable[[nn.Module], dict[str, float]]
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -16,7 +16,9 @@ from torch import Tensor, nn
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.data.batching import IGNORE, Batch, Batches
-from attnlab.training.loop import Evaluate
+
+Evaluate = Callable[[nn.Module], dict[str, float]]
+"""Measures a model on dev."""
 
 
 class Objective(Protocol):

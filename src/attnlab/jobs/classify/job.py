@@ -36,8 +36,8 @@ from attnlab.runs.checkpoints import load_best
 from attnlab.stats.scores import Scores
 from attnlab.training.adversarial import Adversarial
 from attnlab.training.callbacks import Callback, JointProgress, TrainState
-from attnlab.training.loop import Evaluate, Metric
-from attnlab.training.objectives import Classification, Objective
+from attnlab.training.loop import Metric
+from attnlab.training.objectives import Classification, Evaluate, Objective
 
 if TYPE_CHECKING:
     from attnlab.report.page import Passage
