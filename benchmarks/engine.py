@@ -30,10 +30,9 @@ from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
 from attnlab.data.encoded import text_examples
-from attnlab.data.sequences import NextTokenExamples
+from attnlab.data.sequences import CorpusExamples, NextTokenExamples
 from attnlab.data.tasks.catalog import load_sentiment
 from attnlab.data.tasks.labelled import LabelledText
-from attnlab.data.text.corruption import CorpusExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, preset

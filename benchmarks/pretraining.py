@@ -33,8 +33,7 @@ from attnlab.base.files import read_text
 from attnlab.base.machine import facts
 from attnlab.config import OptimizerSection
 from attnlab.data.batching import IGNORE, Batch, Batches, BatchPlan
-from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.sequences import CorpusExamples, NextTokenExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPT, GPTShape, preset

@@ -35,8 +35,7 @@ from attnlab.base.randomness import seed_everything
 from attnlab.check.reference import torch_attention
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
-from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.sequences import CorpusExamples, NextTokenExamples
 from attnlab.data.text.reading import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec

@@ -6,8 +6,8 @@ import torch
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
 from attnlab.attention.audit import run as module
 from attnlab.attention.audit.cost import Growth, exponent, growth, peak_bytes
-from attnlab.attention.audit.future import AuditedMixer
-from attnlab.attention.audit.run import audit, check_cost, check_half, sees_future
+from attnlab.attention.audit.future import AuditedMixer, sees_future
+from attnlab.attention.audit.run import audit, check_cost, check_half
 from attnlab.base.errors import UserError
 
 SMALL = MixerShape(width=8, heads=2, context=20)

@@ -13,8 +13,7 @@ from rich.text import Text
 from typer.testing import CliRunner
 
 from attnlab.cli import app
-from attnlab.cli.help import LabCommand
-from attnlab.cli.lazy import OVERVIEW
+from attnlab.cli.help import OVERVIEW, LabCommand
 
 GROUP = typer.main.get_command(app)
 HEAVY = ("torch", "matplotlib", "transformers", "scipy", "optuna", "sklearn", "numpy", "pandas")

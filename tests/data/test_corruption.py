@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.config.pretrain import OBJECTIVES as NAMES
-from attnlab.data.sequences import TokenSequence
-from attnlab.data.text.corruption import CORRUPTIONS, CorpusExamples, Document
+from attnlab.data.sequences import CORRUPTIONS, CorpusExamples, Document, TokenSequence
 from attnlab.data.text.salient import find_phrases
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 
 CODE = """
 import sys
-import attnlab.jobs.engine, attnlab.jobs.classify.job, attnlab.jobs.pretrain, attnlab.training.snapshot
+import attnlab.jobs.engine, attnlab.jobs.classify.job, attnlab.jobs.pretrain, attnlab.training.optimizers
 import torch
 from attnlab.distributed.sharding import shard_like, full_tensor
 from attnlab.distributed.team import current

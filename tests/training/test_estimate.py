@@ -3,8 +3,7 @@
 import torch
 
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.sequences import NextTokenExamples
-from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.sequences import CorpusExamples, NextTokenExamples
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.estimate import estimate, measure_peak

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from attnlab.base import console
-from attnlab.base.formats import clock
+from attnlab.base.console import clock
 from attnlab.config import BatchSection, MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.config.job import JobConfig
 from attnlab.data.batching import IGNORE, Batches, BatchPlan

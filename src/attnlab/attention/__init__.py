@@ -11,7 +11,6 @@ pieces.py      scaled dot-product attention, one step per function
 
 from attnlab.attention import attention, variants
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.registry import VARIANTS, build_mixer, find_variant
-from attnlab.attention.variant import MixerShape, Variant
+from attnlab.attention.registry import VARIANTS, MixerShape, Variant, build_mixer, find_variant
 
 __all__ = ["VARIANTS", "Cache", "MixerShape", "Variant", "attention", "build_mixer", "find_variant", "variants"]

@@ -18,8 +18,7 @@ from attnlab.attention.parts.cache import Cache
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import LinearProjections, merge_heads, qk_norm
 from attnlab.attention.parts.weighting import Dot, VisibleKeys, Weighted, positions_of, softmax
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import INSIDE, MixerShape
+from attnlab.attention.registry import INSIDE, MixerShape, variant
 
 
 class Attention(nn.Module):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from rich.console import Console
 
@@ -71,3 +72,15 @@ def warn(text: str) -> None:
 def fail(text: str) -> None:
     """The one sentence before a non-zero exit."""
     err.print(f"error: {text}", markup=False, style="bold red")
+
+
+def clock(seconds: float) -> str:
+    """A duration as 1:02:03, or 2:03."""
+    minutes, rest = divmod(max(0, round(seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def started_at(iso: str) -> str:
+    """The start time of a run, for a table."""
+    return datetime.fromisoformat(iso).strftime("%Y-%m-%d %H:%M")

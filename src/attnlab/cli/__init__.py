@@ -13,7 +13,7 @@ import typer
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.interrupts import one_sentence
-from attnlab.cli.lazy import LazyGroup
+from attnlab.cli.help import LazyGroup
 from attnlab.version import __version__
 
 app = typer.Typer(

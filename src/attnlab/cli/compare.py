@@ -113,9 +113,8 @@ def compare(
 
 def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
     """What is done in an existing comparison: one cell, a test of two variants, or the report."""
-    from attnlab.experiments.compare import gather, gather_comparison, run_cell
+    from attnlab.experiments.compare import gather, gather_comparison, run_cell, view_of
     from attnlab.experiments.experiment import COMPARISON
-    from attnlab.experiments.views import view_of
 
     if path is None:
         option = "--cell" if cell is not None else "--pair" if pair is not None else "--gather"
@@ -151,9 +150,8 @@ def _hand_over(launch: ArrayLaunchConfig, path: Path, config: CompareConfig, res
 
 
 def _show(path: Path) -> None:
-    from attnlab.experiments.compare import gather
+    from attnlab.experiments.compare import gather, view_of
     from attnlab.experiments.experiment import COMPARISON
-    from attnlab.experiments.views import view_of
     from attnlab.experiments.views.view import verdicts
 
     results = gather(path, COMPARISON.saved(path))

@@ -42,7 +42,7 @@ def demo(
         command = [*typed_command(context, "out"), f"--out={root}", *([] if resume else ["--resume"])]
         submit_command(launch, "demo", root, command, command)
         return
-    from attnlab.base.formats import clock
+    from attnlab.base.console import clock
     from attnlab.jobs.demo.demo import run_demo
 
     start = time.monotonic()

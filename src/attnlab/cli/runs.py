@@ -68,7 +68,7 @@ def _table(summaries: list[Summary], root: Path, width: int) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from attnlab.base.formats import clock, started_at
+    from attnlab.base.console import clock, started_at
 
     titles = COLUMNS[max(least for least in COLUMNS if least <= width)]
     rows = [(run, "  " * depth + name) for run, name, depth in _nested(summaries, root)]

@@ -8,7 +8,7 @@ The origin of each value (file and line, or flag) is kept until it has been chec
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from attnlab.base.errors import UserError, nearest
+from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.sections import Section
 from attnlab.config.shipped import find_recipe
 
@@ -285,3 +286,11 @@ def _unknown_key(kind: type[Section], section: type[Section], key: Key) -> str:
     if elsewhere:
         return f"unknown key {name!r}{place}: it belongs to {elsewhere[0]!r}."
     return f"unknown key {name!r}{place}: choose from {', '.join(section.model_fields)}."
+
+
+def refuse_settings(keys: Sequence[tuple[str, ...]], config: PretrainConfig, why: str) -> None:
+    known = leaves(PretrainConfig)
+    for key in keys:
+        if (value := value_of(config, key)) != default_of(PretrainConfig, key):
+            said = "" if value is True else f" {value}"
+            raise UserError(f"{flag_of(key, known[key][0])}{said} {why}")

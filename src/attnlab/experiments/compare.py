@@ -22,7 +22,7 @@ from attnlab.experiments.cells import Cell, cells, seeds_of, variants
 from attnlab.experiments.config import CompareConfig
 from attnlab.experiments.experiment import COMPARISON, set_machine, stored, write_results
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, finished_runs, reason_of
-from attnlab.experiments.views import view_of
+from attnlab.experiments.views.view import View
 from attnlab.jobs.registry import KINDS
 from attnlab.jobs.subruns import ending_recorded
 from attnlab.runs import RunFolder, is_run, read_record, read_status
@@ -30,6 +30,19 @@ from attnlab.training import setup
 
 QUEUED = "a cluster runs its cells"
 MISSING = "its run is "
+
+
+def view_of(job: str) -> View:
+    """The view of a job: of most the plain one."""
+    if job == "language":
+        from attnlab.experiments.views.language import LanguageView
+
+        return LanguageView(job)
+    if job == "classify":
+        from attnlab.experiments.views.classify import ClassifyView
+
+        return ClassifyView(job)
+    return View(job)
 
 
 def job_config(config: CompareConfig, cell: Cell, decided: Mapping[str, Any]) -> Section:
@@ -108,9 +121,9 @@ def report(config: CompareConfig, run: RunFolder) -> None:
     """Results and page of what is finished, and the status that goes with them."""
     from attnlab.experiments.compare_page import plain_results, write_comparison_page  # draws
 
-    results = gather(run.path, config)
-    write_results(run.path, plain_results(results), config, results.record)
-    write_comparison_page(run.path, results)
+    results, view = gather(run.path, config), view_of(config.compare.job)
+    write_results(run.path, plain_results(results, view), config, results.record)
+    write_comparison_page(run.path, results, view)
     if not results.finished:
         first = next((reason for row in results.rows for reason in row.failures.values()), "it was not started")
         raise RunFailed(f"no variant could be run; the first failed: {first}")

@@ -9,20 +9,19 @@ from attnlab.config.recipe import find_setting
 from attnlab.config.sections import machine_of
 from attnlab.experiments.cells import value_label
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, most_common_level
-from attnlab.experiments.views import view_of
-from attnlab.experiments.views.view import verdicts
+from attnlab.experiments.views.view import View, verdicts
 from attnlab.report import comparison_figures
 from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 from attnlab.stats.intervals import Measure, plain
 
 
-def write_comparison_page(root: Path, results: ComparisonResults) -> Path:
+def write_comparison_page(root: Path, results: ComparisonResults, view: View) -> Path:
     """Write report.html and figures/*.png into a comparison's folder."""
     (root / "figures").mkdir(exist_ok=True)
-    view, config = view_of(results.job), results.config
+    config = results.config
     failed = [[row.label, str(seed), reason] for row in results.rows for seed, reason in row.failures.items()]
     passages = [
-        Passage("What came out", verdicts(results), [view.table(results)], _figures(root, results)),
+        Passage("What came out", verdicts(results), [view.table(results)], _figures(root, results, view)),
         *view.passages(root, results),
         Passage("What it cost", tables=[view.cost(results)]),
         Passage("What failed", tables=[Table(["variant", "seed", "reason"], failed)]) if failed else None,
@@ -35,11 +34,11 @@ def write_comparison_page(root: Path, results: ComparisonResults) -> Path:
     return path
 
 
-def _figures(root: Path, results: ComparisonResults) -> list[Figure]:
+def _figures(root: Path, results: ComparisonResults, view: View) -> list[Figure]:
     rows = [row for row in results.ordered if row.runs]
     if not rows:
         return []
-    view, one_seed = view_of(results.job), "" if results.ranked else " One seed: no interval, no ranking."
+    one_seed = "" if results.ranked else " One seed: no interval, no ranking."
     measures = [measure for measure in view.measures if rows[0].by_seed(measure.name)]
     drawn = view.figures(root, results)
     marks = "one tick per run, the mean and its 95% interval over seeds"
@@ -81,21 +80,21 @@ def _curve(results: ComparisonResults, measures: list[Measure], axis: str) -> An
     return comparison_figures.along(lines, measures, axis, values, baselines)
 
 
-def plain_results(results: ComparisonResults) -> dict[str, Any]:
+def plain_results(results: ComparisonResults, view: View) -> dict[str, Any]:
     """Every number of the report, and each seed's own."""
-    view, reference = view_of(results.job), results.reference
+    reference = results.reference
     return {
         "reference": reference.label if reference else None,
         "seeds": results.config.compare.seeds,
         "ranked": results.ranked,
         "ranked_by": results.measure.name,
-        "variants": [_plain_row(row, results) for row in results.ordered],
+        "variants": [_plain_row(row, results, view) for row in results.ordered],
         **view.plain_extra(results),
         "data": results.data,
     }
 
 
-def _plain_row(row: ExperimentRow, results: ComparisonResults) -> dict[str, Any]:
+def _plain_row(row: ExperimentRow, results: ComparisonResults, view: View) -> dict[str, Any]:
     difference = results.difference(row) if row.comparable else None
     return {
         "label": row.label,
@@ -104,5 +103,5 @@ def _plain_row(row: ExperimentRow, results: ComparisonResults) -> dict[str, Any]
         "steps": row.steps,
         "failures": row.failures,
         "difference": plain(difference) if difference else None,
-        **view_of(results.job).plain(row, results),
+        **view.plain(row, results),
     }

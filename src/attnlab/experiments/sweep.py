@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base import console
+from attnlab.base.console import clock
 from attnlab.base.errors import RunFailed, UserError
-from attnlab.base.formats import clock
 from attnlab.base.interrupts import listening
 from attnlab.config.axes import Choices, Settings, label_of
 from attnlab.config.recipe import leaves, value_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from attnlab.base.formats import clock
+from attnlab.base.console import clock
 from attnlab.config.axes import short_names, show, varied
 from attnlab.config.sections import machine_of
 from attnlab.experiments.results import ExperimentRow, SweepResults, TestScores, history, seeds_text

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import torch
 
 from attnlab.base import console
+from attnlab.base.console import clock
 from attnlab.base.errors import RunFailed, UserError
-from attnlab.base.formats import clock
 from attnlab.base.interrupts import Interrupted, Stopped, StopRequest, listening
 from attnlab.base.machine import facts
 from attnlab.base.machine.facts import peak, start_peak

@@ -19,7 +19,7 @@ from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.models.asking import accuracy_measure, answer, most_common, score
 from attnlab.models.gpt import GPT, make_gpt, model_files
-from attnlab.models.loading import data_facts, load_gpt
+from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.runs.checkpoints import load_best
 from attnlab.training.callbacks import TrainState
@@ -72,7 +72,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
             self._same_world()
             world = world_of(self.config.world)
             pairs = {split: world.questions(split) for split in ("train", "dev", "test")}
-            return pairs, data_facts(source="synthetic world", people=len(world.people))
+            return pairs, {"source": "synthetic world", "people": len(world.people)}
         files = {split: Path(path) for split in ("train", "dev", "test") if (path := getattr(data, split))}
         facts = {f"{split}_sha256": sha256(path) for split, path in files.items() if path.is_file()}
         return {split: read_pairs(path) for split, path in files.items()}, facts

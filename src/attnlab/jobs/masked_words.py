@@ -15,7 +15,7 @@ from torch import nn
 
 from attnlab.base.errors import UserError
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.config.recipe import default_of, flag_of, leaves, value_of
+from attnlab.config.recipe import default_of, refuse_settings
 from attnlab.data.batching import IGNORE, Batches, BatchPlan, split_documents
 from attnlab.data.text.masking import MaskedRows, Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
@@ -189,11 +189,3 @@ def score(rows: MaskedRows, device: str) -> Evaluate:
         return {"loss": loss / max(1.0, count), "accuracy": right / max(1.0, count)}
 
     return evaluate
-
-
-def refuse_settings(keys: Sequence[tuple[str, ...]], config: PretrainConfig, why: str) -> None:
-    known = leaves(PretrainConfig)
-    for key in keys:
-        if (value := value_of(config, key)) != default_of(PretrainConfig, key):
-            said = "" if value is True else f" {value}"
-            raise UserError(f"{flag_of(key, known[key][0])}{said} {why}")

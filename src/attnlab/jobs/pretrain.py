@@ -9,20 +9,19 @@ from typing import Any
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.config.recipe import leaves
+from attnlab.config.recipe import leaves, refuse_settings
 from attnlab.data.batching import Batches, BatchPlan, split_documents
 from attnlab.data.questions import Pair, QuestionExamples, read_pairs
-from attnlab.data.sequences import NextTokenExamples, SequenceSource
-from attnlab.data.text.corruption import CorpusExamples
+from attnlab.data.sequences import CorpusExamples, NextTokenExamples, SequenceSource
 from attnlab.data.text.reading import read_corpus, read_prose
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
-from attnlab.jobs.masked_words import MaskedPretraining, load_bert, refuse_settings
+from attnlab.jobs.masked_words import MaskedPretraining, load_bert
 from attnlab.models.asking import accuracy_measure
 from attnlab.models.gpt import make_gpt, model_files
-from attnlab.models.loading import data_facts, load_gpt
+from attnlab.models.loading import load_gpt
 from attnlab.training.loop import Metric
 from attnlab.training.objectives import Evaluate, NextToken, mean_loss
 
@@ -77,10 +76,10 @@ class PretrainJob(TrainingJob[PretrainConfig]):
         """Documents, and facts for the record."""
         if self.config.data.corpus is None:
             world = self._world
-            return world.corpus(), data_facts(source="synthetic world", people=len(world.people))
+            return world.corpus(), {"source": "synthetic world", "people": len(world.people)}
         path = Path(self.config.data.corpus)
         read = read_prose if self.config.objective.masked else read_corpus
-        return read(path), data_facts(source=str(path), sha256=sha256(path))
+        return read(path), {"source": str(path), "sha256": sha256(path)}
 
     def _further_texts(self, pairs: dict[str, list[Pair]], facts: dict[str, Any]) -> list[str]:
         """Texts besides the documents that the vocabulary must cover: questions, if the run has any."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from attnlab.base.errors import UserError
 from attnlab.config import check
@@ -54,8 +53,3 @@ def _same_attention(section: GPTSection, run: Path) -> None:
     copy, current = run / "attention.py", Path(section.attention)
     if copy.is_file() and current.is_file() and current.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
         raise UserError(f"{current} has changed since {run} was trained with it: {copy} is the version of the run.")
-
-
-def data_facts(**values: Any) -> dict[str, Any]:
-    """Facts about the data for the run's record, without those that are None."""
-    return {name: value for name, value in values.items() if value is not None}

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from jinja2 import Environment, PackageLoader, select_autoescape
 
+from attnlab.base.console import clock
 from attnlab.base.files import write_text
-from attnlab.base.formats import clock
 from attnlab.base.machine.facts import GIB
 from attnlab.report import figures
 from attnlab.runs import read_config, read_metrics, read_record, read_status, series

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from torch import nn
 
+from attnlab.base.console import clock
 from attnlab.base.errors import RunFailed
-from attnlab.base.formats import clock
 from attnlab.data.batching import Batches
 from attnlab.training.compiling import why_not
 from attnlab.training.estimate import Pace, measure_pace

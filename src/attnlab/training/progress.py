@@ -10,7 +10,7 @@ import time
 from rich.progress import BarColumn, Progress
 
 from attnlab.base import console
-from attnlab.base.formats import clock
+from attnlab.base.console import clock
 from attnlab.training.callbacks import Callback, LogLine, RunLength, StepReport, TrainState
 
 LINE_EVERY = 10.0  # seconds between plain lines

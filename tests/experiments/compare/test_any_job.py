@@ -13,12 +13,11 @@ from attnlab.base.errors import UserError
 from attnlab.cli.compare import REQUEST
 from attnlab.config import check
 from attnlab.experiments.cells import Cell, cells, variants
-from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison
+from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison, view_of
 from attnlab.experiments.compare_page import numeric_axis
 from attnlab.experiments.config import LanguageComparison, comparison_of
 from attnlab.experiments.experiment import COMPARISON
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
-from attnlab.experiments.views import view_of
 from attnlab.experiments.views.view import verdicts
 from attnlab.runs.listing import flat
 

@@ -17,11 +17,10 @@ from attnlab.config.axes import parse_choices
 from attnlab.config.classify import METHOD_RATES, METHODS, usual_rate
 from attnlab.config.sections import OPTIMIZERS
 from attnlab.experiments.cells import Cell, variants
-from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison
+from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison, view_of
 from attnlab.experiments.config import comparison_of
 from attnlab.experiments.experiment import COMPARISON
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
-from attnlab.experiments.views import view_of
 from attnlab.experiments.views.classify import best_value, best_value_notes
 from attnlab.report import classifier_figures
 

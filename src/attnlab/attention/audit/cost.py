@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.registry import build_mixer
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, build_mixer
 from attnlab.base.errors import UserError
 
 
@@ -128,3 +127,17 @@ def one_head(audited: AuditedMixer) -> MixerShape | None:
     except UserError:
         return None
     return shape
+
+
+DEFAULT = MixerShape(width=16, heads=4, context=72)
+
+
+def sees_future(name: str, shape: MixerShape = DEFAULT) -> str | None:
+    """The evidence that a mixer's outputs depend on later tokens; None when they do not."""
+    with torch.random.fork_rng(devices=[]):
+        audited = audited_mixer(name, shape)
+        for check in (check_future_gradient, check_future_perturbation):
+            finding = check(audited)
+            if finding.passed is False:
+                return finding.evidence
+    return None

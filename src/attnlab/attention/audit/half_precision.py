@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LENGTH = 64

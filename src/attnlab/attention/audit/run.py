@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from attnlab.attention.audit.cost import growth, one_thread
 from attnlab.attention.audit.future import (
+    DEFAULT,
     AuditedMixer,
     Finding,
     audited_mixer,
@@ -30,8 +31,7 @@ from attnlab.attention.audit.future import (
 )
 from attnlab.attention.audit.half_precision import try_half
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.registry import build_mixer, find_variant
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, build_mixer, find_variant
 from attnlab.base.errors import UserError
 
 SLACK = 0.5
@@ -53,7 +53,6 @@ class Audit:
         return any(f.passed is False for f in self.findings if f.check.startswith("future"))
 
 
-DEFAULT = MixerShape(width=16, heads=4, context=72)
 """Longer than the chunks and windows of the variants, small enough for a second."""
 SHORTEST = 12
 
@@ -70,17 +69,6 @@ def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool 
         if cost:
             findings += check_cost(audited)
     return Audit(name, findings)
-
-
-def sees_future(name: str, shape: MixerShape = DEFAULT) -> str | None:
-    """The evidence that a mixer's outputs depend on later tokens; None when they do not."""
-    with torch.random.fork_rng(devices=[]):
-        audited = audited_mixer(name, shape)
-        for check in (check_future_gradient, check_future_perturbation):
-            finding = check(audited)
-            if finding.passed is False:
-                return finding.evidence
-    return None
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape
 from attnlab.base.errors import UserError, unknown
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from attnlab.attention.parts.rms_norm import RMSNorm
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape
 
 
 def split_heads(Q: Tensor, n_heads: int) -> Tensor:

@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from attnlab.attention.attention import Attention
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.parts.weighting import Weighted, softmax
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import INSIDE, MixerShape
+from attnlab.attention.registry import INSIDE, MixerShape, variant
 
 
 class Additive(nn.Module):

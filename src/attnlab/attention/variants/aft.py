@@ -20,8 +20,7 @@ from attnlab.attention.parts.cache import Cache
 from attnlab.attention.parts.projections import merge_heads, split_heads
 from attnlab.attention.parts.states import NOTHING, State, hide, pool, prefixes, running, shift
 from attnlab.attention.parts.weighting import Dropout, positions_of
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, variant
 
 PAPER = "Zhai et al. 2021, arXiv:2105.14103"
 

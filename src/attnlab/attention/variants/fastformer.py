@@ -20,8 +20,7 @@ from attnlab.attention.parts.cache import Cache
 from attnlab.attention.parts.projections import LinearProjections, merge_heads
 from attnlab.attention.parts.states import hide, pool, running
 from attnlab.attention.parts.weighting import Dropout
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, variant
 
 
 class Fastformer(nn.Module):

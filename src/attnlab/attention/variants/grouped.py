@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import LinearProjections
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import INSIDE, MixerShape
+from attnlab.attention.registry import INSIDE, MixerShape, variant
 
 
 @variant(

@@ -16,8 +16,7 @@ from attnlab.attention.parts.cache import Cache
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import LinearProjections, merge_heads, qk_norm
 from attnlab.attention.parts.weighting import Dropout, positions_of
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, variant
 
 CHUNK = 64
 

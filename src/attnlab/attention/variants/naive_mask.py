@@ -14,8 +14,7 @@ from torch import Tensor
 from attnlab.attention.attention import Attention
 from attnlab.attention.parts.projections import LinearProjections
 from attnlab.attention.parts.weighting import Dot, VisibleKeys, Weighted, masked
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import INSIDE, MixerShape
+from attnlab.attention.registry import INSIDE, MixerShape, variant
 
 
 def mask_after_softmax(scores: Tensor, visible: VisibleKeys) -> Tensor:

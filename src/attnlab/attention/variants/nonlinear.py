@@ -15,8 +15,7 @@ from torch import Tensor, nn
 
 from attnlab.attention.attention import Attention, Fused
 from attnlab.attention.parts.projections import LinearProjections, split_heads
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import INSIDE, MixerShape
+from attnlab.attention.registry import INSIDE, MixerShape, variant
 
 
 class NonlinearProjections(LinearProjections):

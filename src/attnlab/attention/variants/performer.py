@@ -13,8 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, variant
 from attnlab.attention.variants.linear import KernelAttention
 
 

@@ -24,8 +24,7 @@ from attnlab.attention.parts.cache import Cache
 from attnlab.attention.parts.positions import relative_positions
 from attnlab.attention.parts.projections import merge_heads, split_heads
 from attnlab.attention.parts.weighting import Dropout, VisibleKeys, positions_of, softmax
-from attnlab.attention.registry import variant
-from attnlab.attention.variant import MixerShape
+from attnlab.attention.registry import MixerShape, variant
 
 
 class Synthesizer(nn.Module):

@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from attnlab.base.console import clock
 from attnlab.base.errors import UserError, unknown
-from attnlab.base.formats import clock
 from attnlab.base.machine.facts import GIB
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.tasks.catalog import read_texts

@@ -14,7 +14,7 @@ import torch
 from attnlab.attention import MixerShape, find_variant
 from attnlab.attention.audit import sees_future
 from attnlab.attention.parts.positions import check_positions
-from attnlab.base.formats import clock
+from attnlab.base.console import clock
 from attnlab.base.randomness import seed_everything
 from attnlab.config.language import LanguageConfig
 from attnlab.config.recipe import Key

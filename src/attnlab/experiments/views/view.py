@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from attnlab.base.console import clock
 from attnlab.base.errors import UserError
-from attnlab.base.formats import clock
 from attnlab.config.recipe import Key
 from attnlab.config.sections import Section
 from attnlab.experiments.config import CompareConfig

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base import console
-from attnlab.base.formats import clock
+from attnlab.base.console import clock
 from attnlab.report import figures
 from attnlab.report.page import Figure, Passage, Table, write_page
 from attnlab.runs import read_metrics, read_record, series
