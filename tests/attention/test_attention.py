@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from attnlab.attention import Cache, MixerShape, build_mixer
-from attnlab.attention.parts.positions import NAMES
+from attnlab.attention.registry import POSITIONS
 from attnlab.base.errors import UserError
 
 B, T, C, H = 2, 9, 16, 4
@@ -69,7 +69,7 @@ def test_alibi_equals_a_loop():
     torch.testing.assert_close(attention(x), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("positions", NAMES)
+@pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("qk_norm", [True, False])
 def test_decoding_equals_the_full_pass_for_rows_of_different_length(positions, qk_norm):
     attention, x = mixer(positions=positions, qk_norm=qk_norm), tokens()

@@ -26,9 +26,9 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
-from attnlab.attention.parts.positions import check_positions
 from attnlab.base.errors import UserError, unknown
 
+POSITIONS = ("none", "learned", "sinusoidal", "rotary", "alibi")
 INSIDE = frozenset({"rotary", "alibi"})
 """Positions that act inside attention. Those that act on embeddings work with every variant."""
 
@@ -128,6 +128,11 @@ def build_mixer(name: str, shape: MixerShape) -> nn.Module:
     if not shape.causal and not variant.bidirectional:
         raise UserError(f"attention {name!r} is causal only: choose another for a bidirectional model.")
     return variant.build(shape)
+
+
+def check_positions(name: str) -> None:
+    if name not in POSITIONS:
+        raise UserError(unknown("positions", name, POSITIONS))
 
 
 HELP = "`attnlab new attention NAME` writes a file to start from."

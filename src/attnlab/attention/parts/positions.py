@@ -15,8 +15,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.registry import MixerShape
-from attnlab.base.errors import UserError, unknown
+from attnlab.attention.registry import MixerShape, check_positions
+from attnlab.base.errors import UserError
 
 
 class Embedding(nn.Module):
@@ -111,14 +111,6 @@ def _angles(at: Tensor, pairs: int) -> Tensor:
     """t·10000^{-i/pairs}: (..., pairs) for positions at (...)."""
     index = torch.arange(pairs, device=at.device, dtype=torch.float32)
     return at[..., None] * torch.exp(-math.log(10000.0) * index / pairs)
-
-
-NAMES = ("none", "learned", "sinusoidal", "rotary", "alibi")
-
-
-def check_positions(name: str) -> None:
-    if name not in NAMES:
-        raise UserError(unknown("positions", name, NAMES))
 
 
 def embedding_positions(name: str, width: int, context: int) -> Embedding:

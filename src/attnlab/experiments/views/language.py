@@ -13,7 +13,7 @@ import torch
 
 from attnlab.attention import MixerShape, find_variant
 from attnlab.attention.audit import sees_future
-from attnlab.attention.parts.positions import check_positions
+from attnlab.attention.registry import check_positions
 from attnlab.base.console import clock
 from attnlab.base.randomness import seed_everything
 from attnlab.config.language import LanguageConfig
