@@ -44,6 +44,8 @@ from attnlab.training.progress import progress
 from attnlab.training.scaling import memory_per_process
 
 C = TypeVar("C", bound=JobConfig)
+SENTENCES = ("notes", "fast_encoder")
+"""Facts about the data that are sentences: another version may word them differently."""
 
 
 class TrainingJob(ABC, Generic[C]):
@@ -54,12 +56,15 @@ class TrainingJob(ABC, Generic[C]):
 
     def __init__(self, config: C) -> None:
         self.config = config
+        self.resumed: Path | None = None
+        """The folder of the run that is resumed, if one is."""
 
     @abstractmethod
     def build(self, device: str) -> Parts:
         """Read the data and build the model; every mistake in settings or files is found here, before any output."""
 
     def run(self, options: RunOptions) -> Path | None:
+        self.resumed = options.path if options.resume else None
         return train_run(self, options)
 
     def estimate(self) -> Estimate | None:
@@ -256,7 +261,7 @@ def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) 
     """A resumed run must see the data it began with, or its promise to continue exactly is worth nothing."""
     record = read_record(path)
     for name, before in record.get("data", {}).items():
-        if name in data and data[name] != before:
+        if name in data and data[name] != before and name not in SENTENCES:
             raise UserError(
                 f"{path}: {name} has changed since the run began ({before} then, {data[name]} now): "
                 "put the old data back or start a new run."

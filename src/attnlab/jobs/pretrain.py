@@ -40,7 +40,8 @@ class PretrainJob(TrainingJob[PretrainConfig]):
             return MaskedPretraining(config).build(documents, facts, device)
         refuse_masking(config)
         pairs = self._questions(facts)
-        vocabulary = Vocabulary.build([*documents, *self._further_texts(pairs, facts)], config.data.tokens)
+        further = self._further_texts(pairs, facts)
+        vocabulary = self._saved_vocabulary() or Vocabulary.build([*documents, *further], config.data.tokens)
         model = make_gpt(config.model, vocabulary)
         encoded = [vocabulary.encode(text) for text in documents]
         train, dev = split_documents(encoded, config.data.dev_share, config.training.seed)
@@ -71,6 +72,11 @@ class PretrainJob(TrainingJob[PretrainConfig]):
     def load(cls, run: Path) -> TrainedModel:
         """A GPT, or the BERT that masked words made."""
         return load_gpt(run) if (run / "vocabulary.json").is_file() else load_bert(run)
+
+    def _saved_vocabulary(self) -> Vocabulary | None:
+        """A resumed run keeps its own, which an earlier version may have built by another rule."""
+        file = None if self.resumed is None else self.resumed / "vocabulary.json"
+        return Vocabulary.read(file) if file is not None and file.is_file() else None
 
     def _read(self) -> tuple[list[str], dict[str, Any]]:
         """Documents, and facts for the record."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
         raise UserError(
             f"{run} is a BERT trained on masked words, not a GPT: use it with 'classify --model {run}/model'."
         )
-    vocabulary = Vocabulary.from_dict(json.loads((run / "vocabulary.json").read_text(encoding="utf-8")))
+    vocabulary = Vocabulary.read(run / "vocabulary.json")
     section = check(GPTSection, read_config(run)["model"])
     _same_attention(section, run)
     model = make_gpt(section, vocabulary)

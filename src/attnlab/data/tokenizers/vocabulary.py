@@ -7,6 +7,7 @@ never produces PAD or MASK, whatever characters it has, unless the caller passes
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import unicodedata
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError, unknown
@@ -85,6 +87,11 @@ class Vocabulary:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, from which from_dict builds the same vocabulary."""
         return {"level": self.level, "tokens": list(self.tokens)}
+
+    @classmethod
+    def read(cls, file: Path) -> Vocabulary:
+        """The vocabulary in a run folder's vocabulary.json."""
+        return cls.from_dict(json.loads(file.read_text(encoding="utf-8")))
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Vocabulary:
