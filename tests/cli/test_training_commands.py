@@ -119,8 +119,8 @@ def test_pretraining_fine_tuning_and_asking_fit_together(tmp_path: Path, attnlab
     assert read_config(second)["model"]["width"] == 16 and read_config(second)["world"]["people"] == 12
     results = read_record(second)["results"]
     assert {"test_accuracy", "test_baseline", "dev_accuracy"} <= set(results)
-    lines = (second / "predictions.test.tsv").read_text().splitlines()
-    assert len(lines) == 1 + results["test_questions"]
+    lines = (second / "predictions-test.jsonl").read_text().splitlines()
+    assert len(lines) == results["test_questions"]
     asked = attnlab("ask", second, "Where was Zorro born?")
     assert asked.returncode == 0 and "confidence" in asked.stdout and "not in the model's vocabulary" in asked.stderr
     other = attnlab("finetune", "--from", first, "--people", 13, *machine, cwd=tmp_path)

@@ -9,6 +9,7 @@ from attnlab.data.questions import Pair
 from attnlab.models import asking
 from attnlab.models.asking import DONT_KNOW, ModelAnswer, answer, prompt_of
 from attnlab.models.loading import load_gpt
+from attnlab.runs.predictions import read_examples
 
 
 @torch.no_grad()
@@ -32,15 +33,15 @@ def test_in_batches_as_one_by_one(which: str, request: pytest.FixtureRequest, mo
     trained = load_gpt(run)
     model, vocabulary = trained.model, trained.vocabulary
     model.eval()
-    lines = (run / "predictions.test.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    questions = [line.split("\t")[0] for line in lines]
+    stored = read_examples(run, "test") or []
+    questions = [example.text for example in stored]
     questions = [*questions, "Where was Zz born?", "?", questions[0]]
     monkeypatch.setattr(asking, "QUESTIONS_AT_ONCE", 4)
     for question, said in zip(questions, answer(model, vocabulary, questions), strict=True):
         text, probability = alone(model, vocabulary, question)
         assert said.text == text
         assert said.confidence == pytest.approx(probability, rel=1e-3) and 0 <= said.confidence <= 1
-    assert [line.split("\t")[2] for line in lines] == [s.text for s in answer(model, vocabulary, questions[:-3])]
+    assert [each.predicted for each in stored] == [s.text for s in answer(model, vocabulary, questions[:-3])]
 
 
 def test_below_the_threshold_it_does_not_know() -> None:

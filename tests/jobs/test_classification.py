@@ -8,20 +8,14 @@ import pytest
 from attnlab.jobs.classify.page import accuracy_by_epoch, passages, scores_of
 from attnlab.report.page import write_run_page
 from attnlab.runs import MetricsWriter, RunFolder, read_record
+from attnlab.runs.predictions import PredictedExample, write_predictions
 
 CLASSES = ["no", "yes"]
 
 
-def row(text: str, label: str, said: str, probability: float) -> dict[str, object]:
-    of_label = probability if said == label else 1 - probability
-    return {
-        "text": text,
-        "pair": f"about {text}",
-        "label": label,
-        "said": said,
-        "probability": probability,
-        "of_label": of_label,
-    }
+def row(text: str, label: str, predicted: str, probability: float) -> PredictedExample:
+    of_label = probability if predicted == label else 1 - probability
+    return PredictedExample(text, label, predicted, probability, of_label, f"about {text}")
 
 
 DEV = [
@@ -37,8 +31,8 @@ TEST = [row("secret", "no", "yes", 0.99), row("other", "yes", "yes", 0.6)]
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     made = RunFolder.create(tmp_path / "run", "classify", {"tuning": {"method": "lora"}}, seed=0)
-    for split, said in (("dev", DEV), ("test", TEST)):
-        (made.path / f"predictions-{split}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in said))
+    for split, examples in (("dev", DEV), ("test", TEST)):
+        write_predictions(made.path, split, examples)
     writer = MetricsWriter(made.metrics)
     for step, (train, dev) in enumerate([(0.6, 0.5), (0.9, 0.6)], start=1):
         writer.write(step=10 * step, epoch=step, split="dev", accuracy=dev, train_accuracy=train)
@@ -57,7 +51,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_classes_mistakes_and_confidence(run: Path) -> None:
     text = write_run_page(run, passages(run, read_record(run))).read_text()
-    assert "1,234 of 1,000,000 parameters learn (0.123%)" in text
+    assert "1,234 of 1,000,000 parameters are trained (0.123%)" in text
     assert "60.0% (" in text and "Expected calibration error on dev" in text and 'role="alert"' not in text
     assert text.index("delta delta") < text.index("alpha &lt;b&gt; | about alpha &lt;b&gt;")  # the surest first
     assert "delta " * 150 not in text  # and shortened
@@ -81,4 +75,4 @@ def test_a_collapse_stands_above_everything(run: Path) -> None:
 def test_a_run_without_predictions_has_a_page(run: Path) -> None:
     for split in ("dev", "test"):
         (run / f"predictions-{split}.jsonl").unlink()
-    assert "Surest mistakes" not in write_run_page(run, passages(run, read_record(run))).read_text()
+    assert "confident mistakes" not in write_run_page(run, passages(run, read_record(run))).read_text()

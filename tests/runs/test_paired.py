@@ -16,7 +16,7 @@ def said(folder: Path, right: str, texts: str = "abcdefghij") -> Path:
     """A run that was right where there is a 1."""
     folder.mkdir()
     lines = [
-        json.dumps({"text": text, "label": "yes", "said": "yes" if mark == "1" else "no"})
+        json.dumps({"text": text, "label": "yes", "predicted": "yes" if mark == "1" else "no"})
         for text, mark in zip(texts, right, strict=True)
     ]
     (folder / "predictions-test.jsonl").write_text("\n".join(lines) + "\n")

@@ -114,7 +114,7 @@ def _prediction(trained: TunedClassifier, example: Any, probabilities: list[floa
         given["label"] = trained.classes[example.label]
     shares = {name: round(share, 6) for name, share in zip(trained.classes, probabilities, strict=True)}
     return given | {
-        "said": trained.classes[best],
+        "predicted": trained.classes[best],
         "probability": shares[trained.classes[best]],
         "probabilities": shares,
     }
@@ -126,7 +126,7 @@ def _lines(predictions: list[dict[str, Any]], as_json: bool) -> Iterator[str]:
             yield json.dumps(row, ensure_ascii=False) + "\n"
         else:
             text = " ".join(f"{row['text']} {row.get('pair', '')}".split())
-            yield f"{row['said']}\t{row['probability']:.4f}\t{text}\n"
+            yield f"{row['predicted']}\t{row['probability']:.4f}\t{text}\n"
 
 
 def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
@@ -141,7 +141,7 @@ def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     for row in predictions:
         text = " | ".join(" ".join(row[part].split()) for part in ("text", "pair") if part in row)
         shares = [f"{row['probabilities'][name]:.1%}" for name in shown]
-        table.add_row(*map(Text, (text, row["said"], f"{row['probability']:.1%}", *shares)))
+        table.add_row(*map(Text, (text, row["predicted"], f"{row['probability']:.1%}", *shares)))
     return table
 
 
@@ -149,7 +149,7 @@ def _print_accuracy(predictions: list[dict[str, Any]], is_result: bool) -> None:
     """As a result, or as a remark where standard output is for the predictions alone."""
     from attnlab.stats.intervals import Proportion
 
-    accuracy = Proportion(sum(row["label"] == row["said"] for row in predictions), len(predictions))
+    accuracy = Proportion(sum(row["label"] == row["predicted"] for row in predictions), len(predictions))
     (console.result if is_result else console.say)(f"accuracy: {accuracy}, n = {len(predictions):,}")
 
 

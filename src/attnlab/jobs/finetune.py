@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import sha256, write_text
+from attnlab.base.files import sha256
 from attnlab.config import Section, check
 from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.world import WorldSection
@@ -22,6 +22,7 @@ from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.runs.checkpoints import load_best
+from attnlab.runs.predictions import PredictedExample, write_predictions
 from attnlab.training.callbacks import TrainState
 from attnlab.training.loop import Metric
 from attnlab.training.objectives import NextToken
@@ -141,14 +142,13 @@ def _report(
     """Accuracy of the chosen weights on every split beside the baseline's, and the predictions on disk."""
     results: dict[str, Any] = {"baseline_answer": baseline}
     for split, part in pairs.items():
-        said = answer(model, vocabulary, [question for question, _ in part])
-        results[f"{split}_accuracy"] = score([each.text for each in said], part)
+        answers = answer(model, vocabulary, [question for question, _ in part])
+        results[f"{split}_accuracy"] = score([each.text for each in answers], part)
         results[f"{split}_baseline"] = score([baseline] * len(part), part)
         results[f"{split}_questions"] = len(part)
-        rows = [
-            f"{question}\t{expected}\t{each.text}\t{each.confidence:.4f}"
-            for (question, expected), each in zip(part, said, strict=True)
+        examples = [
+            PredictedExample(question, expected, each.text, round(each.confidence, 6))
+            for (question, expected), each in zip(part, answers, strict=True)
         ]
-        header = "question\texpected\tanswered\tconfidence"
-        write_text(run.path / f"predictions.{split}.tsv", "\n".join([header, *rows]) + "\n")
+        write_predictions(run.path, split, examples)
     return results

@@ -132,7 +132,7 @@ def test_the_scores_in_the_run_are_those_of_what_is_loaded(
     trained = load_trained(run, "cpu")
     logits = trained.logits(trained.encode([LabelledText(line["text"], -1) for line in lines]))
     chosen = logits.softmax(-1).max(-1)
-    assert [trained.classes[place] for place in chosen.indices] == [line["said"] for line in lines]
+    assert [trained.classes[place] for place in chosen.indices] == [line["predicted"] for line in lines]
     assert torch.allclose(chosen.values, torch.tensor([line["probability"] for line in lines]), atol=1e-5)
 
 

@@ -58,11 +58,11 @@ def test_predictions_are_those_the_run_has_written(run: Path) -> None:
     found = rows(predict(run, "--json", stdin="".join(f"{row['text']}\n" for row in before)))
     assert [row["text"] for row in found] == [row["text"] for row in before]
     for row, expected in zip(found, before, strict=True):
-        assert row["said"] == expected["said"] and row["probability"] == pytest.approx(
+        assert row["predicted"] == expected["predicted"] and row["probability"] == pytest.approx(
             expected["probability"], abs=2e-6
         )
         assert sum(row["probabilities"].values()) == pytest.approx(1, abs=1e-5)
-        assert row["probabilities"][row["said"]] == row["probability"] == max(row["probabilities"].values())
+        assert row["probabilities"][row["predicted"]] == row["probability"] == max(row["probabilities"].values())
 
 
 def test_texts_lines_and_files_give_the_same(tmp_path: Path, run: Path) -> None:
@@ -92,7 +92,7 @@ def test_labels_are_scored_and_a_file_is_written_whole(tmp_path: Path, run: Path
     out = tmp_path / "out.jsonl"
     done = predict(run, "--file", reviews, "--out", out, "--json")
     found = [json.loads(line) for line in out.read_text().splitlines()]
-    right = sum(row["label"] == row["said"] for row in found)
+    right = sum(row["label"] == row["predicted"] for row in found)
     assert len(found) == 100 and f"accuracy: {right / 100:.1%} (" in done.stdout and "n = 100" in done.stdout
     assert os.listdir(tmp_path) == ["out.jsonl"]
     shown = predict(run, "--file", reviews)
@@ -105,7 +105,7 @@ def test_an_exported_folder_predicts_the_same(tmp_path: Path, run: Path) -> None
     for weights_only in (False, True):
         export(run, tmp_path / str(weights_only), weights_only)
         found = rows(predict(tmp_path / str(weights_only), "--text", TEXTS[0], "--json"))
-        assert found[0]["said"] == expected[0]["said"]
+        assert found[0]["predicted"] == expected[0]["predicted"]
         assert found[0]["probabilities"] == pytest.approx(expected[0]["probabilities"], abs=1e-5)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +13,6 @@ from torch import Tensor, nn
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.base.files import write_text
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
@@ -33,6 +31,7 @@ from attnlab.models.pretrained.tuning import learning
 from attnlab.models.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.checkpoints import load_best
+from attnlab.runs.predictions import PredictedExample, write_predictions
 from attnlab.stats.scores import Scores
 from attnlab.training.adversarial import Adversarial
 from attnlab.training.callbacks import Callback, JointProgress, TrainState
@@ -183,7 +182,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         for split, found in scores.items():
             results |= {f"{split}_{name}": value for name, value in found.summary().items()}
             results[f"{split}_baseline"] = found.majority
-            write_text(run.path / f"predictions-{split}.jsonl", prediction_lines(data, split, found))
+            write_predictions(run.path, split, predicted_examples(data, split, found))
         if scores["dev"].collapsed:
             what = f"{collapse.sentence(scores['dev'], data.classes)}."
             console.warn(what)
@@ -257,33 +256,27 @@ def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Mo
     return table
 
 
-def prediction_lines(data: LabelledSet, split: str, scores: Scores) -> str:
-    """What was said about each example, a JSON object a line: comparisons and lists of mistakes read it."""
+def predicted_examples(data: LabelledSet, split: str, scores: Scores) -> list[PredictedExample]:
+    """The prediction for each example of a split."""
     probabilities = scores.logits.softmax(-1)
-    lines = []
-    for n, example in enumerate(data.splits[split]):
-        shown = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
-        chosen = int(scores.predicted[n])
-        lines.append(
-            json.dumps(
-                shown
-                | {
-                    "label": data.classes[example.label],
-                    "said": data.classes[chosen],
-                    "probability": round(float(probabilities[n, chosen]), 6),
-                    "of_label": round(float(probabilities[n, example.label]), 6),
-                },
-                ensure_ascii=False,
-            )
+    return [
+        PredictedExample(
+            example.text,
+            data.classes[example.label],
+            data.classes[chosen],
+            round(float(probabilities[n, chosen]), 6),
+            round(float(probabilities[n, example.label]), 6),
+            example.pair,
         )
-    return "\n".join(lines) + "\n"
+        for n, (example, chosen) in enumerate(zip(data.splits[split], scores.predicted.tolist(), strict=True))
+    ]
 
 
 def _overfit_sentence(scores: Scores) -> str:
     right, count = int((scores.predicted == scores.labels).sum()), len(scores.labels)
     if right == count:
-        return f"overfit check passed: all {count} examples learned by heart."
+        return f"overfit check passed: all {count} examples memorized."
     return (
-        f"overfit check NOT passed: {right} of {count} examples right; a sound set-up learns all of them: look at the "
-        "labels, raise the learning rate or --epochs."
+        f"overfit check NOT passed: {right} of {count} examples right; a correct set-up memorizes all of them: check "
+        "the labels, raise the learning rate or --epochs."
     )

@@ -1,12 +1,11 @@
-"""What the page of a classification run shows besides: classes, mistakes, whether the confidence can be trusted.
+"""What the page of a classification run shows in addition: classes, mistakes, calibration.
 
-All of it is read from what the run wrote down. Only dev is looked into: who chooses by the mistakes on test has no
-test set any more.
+Everything is read from the files of the run. Mistakes are shown for dev only: a test set that is read to improve a
+model can no longer judge it.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -20,6 +19,7 @@ from attnlab.report import figures
 from attnlab.report.figures import reliability
 from attnlab.report.page import Figure, Passage, Table
 from attnlab.runs import read_config, series
+from attnlab.runs.predictions import PredictedExample, read_examples
 from attnlab.stats.calibration import bins, calibration_error
 from attnlab.stats.intervals import Proportion
 from attnlab.stats.scores import Scores, macro_f1
@@ -29,30 +29,24 @@ SHOWN = 240
 """Characters of a text in the list of mistakes."""
 DRAWS = 2000
 
-Said = Mapping[str, Any]
-
 
 def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
-    """Nothing for a run that has not come to its end."""
-    found = {split: read_said(run / f"predictions-{split}.jsonl") for split in ("dev", "test")}
-    if not found["dev"]:
+    """Empty for a run that is not finished."""
+    predictions = {split: read_examples(run, split) for split in ("dev", "test")}
+    dev = predictions["dev"]
+    if not dev:
         return []
     classes = tuple(record["data"]["classes"])
-    scores = {split: scores_of(rows, classes) for split, rows in found.items() if rows}
-    return [_classes(run, record, classes, scores), _mistakes(found["dev"]), _confidence(run, found["dev"])]
+    scores = {split: scores_of(examples, classes) for split, examples in predictions.items() if examples}
+    return [_classes(run, record, classes, scores), _mistakes(dev), _confidence(run, dev)]
 
 
-def read_said(path: Path) -> list[Said]:
-    if not path.is_file():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def scores_of(rows: Sequence[Said], classes: Sequence[str]) -> Scores:
-    """Counts from what was said: as good as logits for everything but the loss."""
+def scores_of(examples: Sequence[PredictedExample], classes: Sequence[str]) -> Scores:
+    """Counts from the predicted classes: as good as logits for everything but the loss."""
     place = {name: number for number, name in enumerate(classes)}
-    said = torch.tensor([place[row["said"]] for row in rows])
-    return Scores(F.one_hot(said, len(classes)).double(), torch.tensor([place[row["label"]] for row in rows]))
+    predicted = torch.tensor([place[example.predicted] for example in examples])
+    labels = torch.tensor([place[example.label] for example in examples])
+    return Scores(F.one_hot(predicted, len(classes)).double(), labels)
 
 
 def macro_f1_interval(confusion: np.ndarray, draws: int = DRAWS) -> tuple[float, float]:
@@ -67,20 +61,20 @@ def macro_f1_interval(confusion: np.ndarray, draws: int = DRAWS) -> tuple[float,
 def _classes(run: Path, record: Mapping[str, Any], classes: tuple[str, ...], scores: Mapping[str, Scores]) -> Passage:
     method = read_config(run)["tuning"]["method"]
     total, learning = record.get("parameters", 0), record.get("learning_parameters", 0)
-    texts = [f"Tuned by {method}: {learning:,} of {total:,} parameters learn ({learning / max(1, total):.3%})."]
+    texts = [f"Tuned by {method}: {learning:,} of {total:,} parameters are trained ({learning / max(1, total):.3%})."]
     if record.get("results", {}).get("overfit") is not None:
-        texts.append("This run learns a few examples by heart: its dev split is its training split.")
+        texts.append("This run memorizes a few examples: its dev split is its training split.")
     drawn = [
         _figure(
             run,
             "confusion",
             confusion_matrix(scores["dev"].confusion.numpy(), classes),
-            "right class and class said on dev: how many, and the share of the row",
+            "label and predicted class on dev: counts, and shares of the row",
         )
     ]
     by_epoch = accuracy_by_epoch(run, record)
     if by_epoch:
-        levels = {"always the most common class": scores["dev"].majority}
+        levels = {"most common class": scores["dev"].majority}
         picture = figures.curves(by_epoch, "Accuracy on train and dev", "epoch", "accuracy", levels, percent=True)
         drawn.append(_figure(run, "accuracy-by-epoch", picture, "accuracy by epoch, dropout off; train on a sample"))
     return Passage("Classes", texts, [_summary(scores), _by_class(scores["dev"], classes)], drawn)
@@ -99,7 +93,7 @@ def _summary(scores: Mapping[str, Scores]) -> Table:
                 f"{found.majority:.1%}",
             ]
         )
-    return Table(["split", "examples", "accuracy (95%)", "macro-F1 (95%)", "always the most common"], rows)
+    return Table(["split", "examples", "accuracy (95%)", "macro-F1 (95%)", "most common class"], rows)
 
 
 def _right(scores: Scores) -> Proportion:
@@ -109,38 +103,38 @@ def _right(scores: Scores) -> Proportion:
 def _by_class(scores: Scores, classes: Sequence[str]) -> Table:
     rows = []
     for place, (name, score) in enumerate(zip(classes, scores.by_class(), strict=True)):
-        right, said = int(scores.confusion[place, place]), int(scores.confusion[:, place].sum())
-        precision = str(Proportion(right, said)) if said else "never said"
-        recall = str(Proportion(right, score.count)) if score.count else "none there"
-        rows.append([name, f"{score.count:,}", f"{said:,}", precision, recall, f"{score.f1:.3f}"])
-    return Table(["class on dev", "there", "said", "precision (95%)", "recall (95%)", "F1"], rows)
+        right, predicted = int(scores.confusion[place, place]), int(scores.confusion[:, place].sum())
+        precision = str(Proportion(right, predicted)) if predicted else "never predicted"
+        recall = str(Proportion(right, score.count)) if score.count else "no examples"
+        rows.append([name, f"{score.count:,}", f"{predicted:,}", precision, recall, f"{score.f1:.3f}"])
+    return Table(["class on dev", "examples", "predicted", "precision (95%)", "recall (95%)", "F1"], rows)
 
 
-def _mistakes(rows: Sequence[Said]) -> Passage:
-    wrong = sorted((row for row in rows if row["said"] != row["label"]), key=lambda row: -row["probability"])
+def _mistakes(examples: Sequence[PredictedExample]) -> Passage:
+    wrong = sorted((each for each in examples if each.predicted != each.label), key=lambda each: -each.probability)
     note = (
-        f"{len(wrong):,} of {len(rows):,} on dev are wrong; the ones it was surest of come first. Mistakes on test are "
+        f"{len(wrong):,} of {len(examples):,} on dev are wrong, the most confident first. Mistakes on test are "
         "not shown: a set that is read to improve a model can no longer judge it."
     )
     table = [
-        [_short(row), row["label"], row["said"], f"{row['probability']:.1%}", f"{row['of_label']:.1%}"]
-        for row in wrong[:MISTAKES]
+        [_short(each), each.label, each.predicted, f"{each.probability:.1%}", f"{each.label_probability or 0.0:.1%}"]
+        for each in wrong[:MISTAKES]
     ]
-    header = ["text", "right", "said", "probability", "of the right one"]
-    return Passage("Surest mistakes on dev", [note], [Table(header, table)] if table else [])
+    header = ["text", "label", "predicted", "probability", "of the label"]
+    return Passage("Most confident mistakes on dev", [note], [Table(header, table)] if table else [])
 
 
-def _short(row: Said) -> str:
-    parts = [" ".join(row[part].split()) for part in ("text", "pair") if part in row]
+def _short(example: PredictedExample) -> str:
+    parts = [" ".join(text.split()) for text in (example.text, example.pair) if text is not None]
     room = SHOWN // len(parts)
     return " | ".join(part if len(part) <= room else f"{part[: room - 1]}…" for part in parts)
 
 
-def _confidence(run: Path, rows: Sequence[Said]) -> Passage:
-    groups = bins([row["probability"] for row in rows], [row["said"] == row["label"] for row in rows])
+def _confidence(run: Path, examples: Sequence[PredictedExample]) -> Passage:
+    groups = bins([each.probability for each in examples], [each.predicted == each.label for each in examples])
     text = (
         f"Expected calibration error on dev: {calibration_error(groups):.1%} (ten bins of equal width). It is the mean "
-        "distance between how sure the classifier is of what it says and how often that is right."
+        "distance between the confidence of the classifier and its accuracy."
     )
     drawn = reliability([asdict(group) for group in groups])
     return Passage("Confidence", [text], figures=[_figure(run, "reliability", drawn, "accuracy by confidence on dev")])
@@ -161,7 +155,7 @@ def accuracy_by_epoch(run: Path, record: Mapping[str, Any]) -> dict[str, figures
 
 
 def confusion_matrix(counts: np.ndarray, classes: Sequence[str]) -> Any:
-    """Rows are the right class; colours are shares of a row, numbers are counts."""
+    """Rows are the label; colours are shares of a row, numbers are counts."""
     from matplotlib import pyplot as plt
 
     size, names = len(classes), [name if len(name) <= 18 else f"{name[:17]}…" for name in classes]
@@ -173,7 +167,7 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str]) -> Any:
         axes.set_xticks(range(size), names, rotation=0 if size <= 4 else 45, ha="center" if size <= 4 else "right")
         axes.set_yticks(range(size), names)
         axes.tick_params(length=0)
-        axes.set(title="Right class (rows) and class said", xlabel="said", ylabel="right")
+        axes.set(title="Label (rows) and predicted class", xlabel="predicted", ylabel="label")
         for row, column in np.ndindex(size, size) if size <= 12 else ():
             ink = "white" if shares[row, column] > 0.6 else "#1a202c"
             axes.text(

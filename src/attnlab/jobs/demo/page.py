@@ -10,6 +10,7 @@ from attnlab.base.console import clock
 from attnlab.report import figures
 from attnlab.report.page import Figure, Passage, Table, write_page
 from attnlab.runs import read_metrics, read_record, series
+from attnlab.runs.predictions import PredictedExample, read_examples
 from attnlab.stats.intervals import Proportion
 
 
@@ -139,7 +140,7 @@ def _knowledge_figures(root: Path, scores: dict[str, Proportion]) -> list[Figure
     }
     baseline = {"most common place": read_record(root / "asked")["results"]["dev_baseline"]}
     accuracy = figures.curves(dev, "Fine-tuning", "step", "right answers on dev", baseline, percent=True)
-    bars = figures.bars({n: (s.share, s.interval) for n, s in scores.items()}, "Where was X born?", "right on test")
+    bars = figures.bars({n: (s.share, s.interval) for n, s in scores.items()}, "Where was X born?", "test accuracy")
     return [
         Figure(figures.save(bars, root / "figures" / "knowledge.png"), "Test accuracy with 95% intervals."),
         Figure(figures.save(loss, root / "figures" / "pretraining.png"), "Loss while the model reads."),
@@ -152,30 +153,33 @@ def _sentiment_figures(root: Path, scores: dict[str, Proportion]) -> list[Figure
     for name, run in (("all weights", "classified"), ("head only", "classified-head")):
         evaluations = [line for line in read_metrics(root / run / "metrics.jsonl") if line["split"] == "dev"]
         lines[name] = ([line["epoch"] for line in evaluations], [line["accuracy"] for line in evaluations])
-    drawn = figures.curves(lines, "Sentiment", "epoch", "right on dev", {"chance": 0.5}, percent=True)
-    bars = figures.bars({n: (s.share, s.interval) for n, s in scores.items()}, "Sentiment", "right on test")
+    drawn = figures.curves(lines, "Sentiment", "epoch", "dev accuracy", {"chance": 0.5}, percent=True)
+    bars = figures.bars({n: (s.share, s.interval) for n, s in scores.items()}, "Sentiment", "test accuracy")
     return [
         Figure(figures.save(bars, root / "figures" / "sentiment.png"), "Test accuracy with 95% intervals."),
         Figure(figures.save(drawn, root / "figures" / "sentiment-epochs.png"), "Dev accuracy by epoch."),
     ]
 
 
-def _predictions(root: Path, run: str) -> list[list[str]]:
-    text = (root / run / "predictions.test.tsv").read_text(encoding="utf-8")
-    return [line.split("\t") for line in text.splitlines()[1:]]
+def _predictions(root: Path, run: str) -> list[PredictedExample]:
+    return read_examples(root / run, "test") or []
 
 
 def _examples(root: Path) -> Table:
     """A few test questions with both models' answers: some right, some wrong, in the order of the file."""
     pairs = list(zip(_predictions(root, "asked"), _predictions(root, "asked-unread"), strict=True))
-    right = [pair for pair in pairs if pair[0][1] == pair[0][2]][:4]
-    wrong = [pair for pair in pairs if pair[0][1] != pair[0][2]][:3]
-    rows = [[one[0], one[1], f"{one[2]} ({one[3]})", f"{two[2]} ({two[3]})"] for one, two in right + wrong]
+    right = [pair for pair in pairs if pair[0].label == pair[0].predicted][:4]
+    wrong = [pair for pair in pairs if pair[0].label != pair[0].predicted][:3]
+    rows = [[one.text, one.label, _answer(one), _answer(two)] for one, two in right + wrong]
     return Table(["question", "born in", "pretrained (confidence)", "not pretrained"], rows)
 
 
+def _answer(example: PredictedExample) -> str:
+    return f"{example.predicted} ({example.probability:.4f})"
+
+
 def _a_question(root: Path) -> str:
-    return _predictions(root, "asked")[0][0]
+    return _predictions(root, "asked")[0].text
 
 
 def _cost(runs: dict[str, Any]) -> Table:
