@@ -2,7 +2,8 @@
 
     python tools/path_files.py            prints the count of each of the five paths of CONTRIBUTING.md
     python tools/path_files.py --list     and the files, in the order in which they are first passed
-    python tools/path_files.py --check    exits with 1 if a path is longer than it may be
+    python tools/path_files.py --check    exits with 1 if a path is longer than it may be, or CONTRIBUTING.md differs
+    python tools/path_files.py --write    writes the lists of files into CONTRIBUTING.md
 
 Module-level code does not count (every import would), nor do the registrations of other commands at start-up. Each
 path runs at a tiny size in a temporary folder, in a process of its own.
@@ -24,6 +25,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = str(ROOT / "src" / "attnlab") + os.sep
 CO_OPTIMIZED = 1  # set for functions, not for modules and class bodies
+PAGE = ROOT / "CONTRIBUTING.md"
+HEADINGS = {
+    "pretrain": "### Pretrain",
+    "classify": "### Classify with LoRA",
+    "compare": "### Compare",
+    "sweep": "### Sweep with a worker",
+    "synthesizer": "### A batch through the synthesizer",
+}
 LIMITS = {"pretrain": 40, "classify": 50, "compare": 55, "sweep": 60, "synthesizer": 9}
 
 MACHINE = ["--threads", "1", "--precision", "fp32"]
@@ -51,7 +60,7 @@ class Files:
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if code.co_name == "<module>" or (code.co_name == "_build" and code.co_filename.endswith("lazy.py")):
+        if code.co_name == "<module>" or (code.co_name == "_build" and code.co_filename.endswith("help.py")):
             self.importing += (event == "call") - (event == "return")
         elif (
             event == "call"
@@ -123,10 +132,34 @@ def trace_paths(names: list[str]) -> dict[str, list[str]]:
         return {name: in_child(name, Path(folder)) for name in names}
 
 
+def listed(files: list[str]) -> str:
+    """The files of a path as a block of lines, those of one folder beside each other."""
+    lines: list[list[str]] = []
+    for file in files:
+        folder, _, name = file.rpartition("/")
+        if lines and lines[-1][0] == folder:
+            lines[-1].append(name.removesuffix(".py"))
+        else:
+            lines.append([folder, name.removesuffix(".py")])
+    return "\n".join(f"{folder + "/":25}{' '.join(names)}" for folder, *names in lines)
+
+
+def page_with(paths: dict[str, list[str]]) -> str:
+    """CONTRIBUTING.md with the lists as they are."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, files in paths.items():
+        before, heading, after = text.partition(HEADINGS[name] + "\n")
+        opening, block, rest = after.partition("```\n")
+        _, closing, rest = rest.partition("```\n")
+        text = before + heading + opening + block + listed(files) + "\n" + closing + rest
+    return text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the files of each path")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a path is longer than it may be")
+    parser.add_argument("--write", action="store_true", help="write the lists into CONTRIBUTING.md")
     parser.add_argument("--trace", choices=LIMITS, help=argparse.SUPPRESS)
     parser.add_argument("--output", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -135,13 +168,18 @@ def main() -> int:
         files = trace_synthesizer() if name == "synthesizer" else trace_command(COMMANDS[name])
         args.output.write_text(json.dumps(files), encoding="utf-8")
         return 0
-    too_long = False
-    for name, files in trace_paths(list(LIMITS)).items():
+    too_long, paths = False, trace_paths(list(LIMITS))
+    for name, files in paths.items():
         print(f"{name:12} {len(files):3} files, at most {LIMITS[name]}")
         too_long |= len(files) > LIMITS[name]
         for file in files if args.list else []:
             print(f"    {file}")
-    return int(args.check and too_long)
+    if args.write:
+        PAGE.write_text(page_with(paths), encoding="utf-8")
+    stale = page_with(paths) != PAGE.read_text(encoding="utf-8")
+    if args.check and stale:
+        print("CONTRIBUTING.md lists other files: run tools/path_files.py --write.")
+    return int(args.check and (too_long or stale))
 
 
 if __name__ == "__main__":
