@@ -141,7 +141,7 @@ def listed(files: list[str]) -> str:
             lines[-1].append(name.removesuffix(".py"))
         else:
             lines.append([folder, name.removesuffix(".py")])
-    return "\n".join(f"{folder + "/":25}{' '.join(names)}" for folder, *names in lines)
+    return "\n".join(f"{folder + '/':25}{' '.join(names)}" for folder, *names in lines)
 
 
 def page_with(paths: dict[str, list[str]]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from attnlab.base import exit_codes as ending
+from attnlab.base.interrupts import one_sentence
 from attnlab.training.objectives import Classification
 from mymodel import BertForSequenceClassification
 from options import parse
@@ -15,7 +15,7 @@ from training import Work
 
 
 def main(words: list[str]) -> None:
-    with ending.one_sentence():
+    with one_sentence():
         args = parse(words, "classifier.py", joint=False)
         work = Work(args, BertForSequenceClassification)
         if args.do_train:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from attnlab.base import exit_codes as ending
 from attnlab.base.files import sha256
+from attnlab.base.interrupts import one_sentence
 from attnlab.data.encoded import JointExamples
 from attnlab.training.objectives import Classification, Joint, MaskedWords
 from mlm_utils import load_and_cache_unlabeled_examples
@@ -20,7 +20,7 @@ from training import Work
 
 
 def main(words: list[str]) -> None:
-    with ending.one_sentence():
+    with one_sentence():
         args = parse(words, "classifier_mlm.py", joint=True)
         work = Work(args, BertForCLSMLM)
         if not args.do_train:

@@ -133,7 +133,7 @@ def test_what_is_missing_is_one_sentence(
     for words, sentence in (
         ([], "--corpus is needed"),
         (["--corpus", tmp_path / "none.txt"], "does not exist"),
-        (["--attention", "mine.py"], "there is no file mine.py"),
+        (["--attention", "mine.py"], "mine.py: give the path of a .py file"),
         (["--steps", "5", "--seconds", "5"], "exclude each other"),
     ):
         assert run(monkeypatch, "compare", *words) == 2

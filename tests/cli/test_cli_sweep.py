@@ -60,7 +60,7 @@ def test_a_killed_sweep_goes_on_at_its_checkpoint(
 
     resumed = attnlab("sweep", "--run", folder, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert "its worker is gone, it goes back" in resumed.stderr and "going on after step" in resumed.stderr
+    assert "requeued: its worker was lost" in resumed.stderr and "going on after step" in resumed.stderr
     assert len(read_record(cut)["resumed"]) == 1 and "test accuracy" in resumed.stdout
     found = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert [cell["state"] for cell in found["cells"]] == ["finished"] * 2
@@ -88,7 +88,7 @@ def test_a_dry_run_says_what_would_be_run(
     drawn = ["--search", "guided", "--vary", "pretrain.optimizer.lr=1e-5..1e-3 log", "--seconds", "90"]
     assert run(monkeypatch, "sweep", "--job", "knowledge", *drawn, "--dry-run") == 0
     shown = capsys.readouterr().out
-    assert "1e-05 to 0.001, on a log scale" in shown and "none begun after 1:30" in shown and "not known" in shown
+    assert "1e-05 to 0.001, on a log scale" in shown and "none started after 1:30" in shown and "not known" in shown
     assert not list(tmp_path.iterdir())
 
 
@@ -101,13 +101,13 @@ def test_what_is_wrong_is_one_sentence(
         "sweep:\n  job: finetune\n  vary:\n    optimizer.lr: 2..1\n  search: random\n"
     )
     for words, sentence in (
-        ([], "--vary is needed"),
+        ([], "--vary is missing"),
         (["--vary", "optimizer.lrr=1,2"], "did you mean 'optimizer.lr'"),
-        (["--vary", "lr=1e-3..1e-5", "--search", "random"], "upside down"),
+        (["--vary", "lr=1e-3..1e-5", "--search", "random"], "is empty"),
         (["--vary", "weight_decay=0..1 log", "--search", "random"], "log range starts above 0"),
-        (["--config", tmp_path / "recipe.yaml"], "upside down"),
-        (["--vary", "lr=1,2", "--store", "redis://x"], "is no store"),
-        (["--vary", "lr=1,2", "--set", "batch.size=auto"], "name a number"),
+        (["--config", tmp_path / "recipe.yaml"], "is empty"),
+        (["--vary", "lr=1,2", "--store", "redis://x"], "expected journal"),
+        (["--vary", "lr=1,2", "--set", "batch.size=auto"], "give a number"),
         (["--job", "knowledge", "--vary", "world.people=40,50", "--prune", "median"], "consists of several runs"),
         (["--run", "empty", "--resume"], "is not a run folder"),
         (["--run", "none", "--worker"], "does not exist"),

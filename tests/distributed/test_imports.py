@@ -10,10 +10,9 @@ CODE = """
 import sys
 import attnlab.jobs.engine, attnlab.jobs.classify.job, attnlab.jobs.pretrain, attnlab.training.optimizers
 import torch
-from attnlab.distributed.sharding import shard_like, full_tensor
 from attnlab.distributed.team import current
 
-whole = full_tensor(shard_like(torch.ones(2), torch.ones(2)))
+whole = current().full_tensor(current().shard_like(torch.ones(2), torch.ones(2)))
 current().spread(torch.nn.Linear(2, 2))
 print(sorted(name for name in sys.modules if name.startswith(("torch.distributed.fsdp", "torch.distributed.tensor"))))
 """

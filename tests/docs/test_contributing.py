@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -41,11 +45,17 @@ def test_the_layers_of_the_map_are_those_of_the_contract() -> None:
 
 
 def test_the_other_folders_exist() -> None:
-    named = set(re.findall(r"^(\w+)/ {2,}", PAGE, re.MULTILINE))
+    drawn = PAGE.partition("## Five paths")[0]
+    named = set(re.findall(r"^(\w+)/ {2,}", drawn, re.MULTILINE))
     assert named == {"assignments", "benchmarks", "docs", "tests", "tools"}
     assert all((ROOT / name).is_dir() for name in named)
 
 
-def test_the_five_paths_have_a_heading_each() -> None:
+@pytest.mark.slow
+def test_the_five_paths_are_those_that_are_passed_and_short_enough() -> None:
     paths = PAGE.partition("## Five paths")[2].partition("\n## ")[0]
     assert len(re.findall(r"^### ", paths, re.MULTILINE)) == 5
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "path_files.py"), "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -12,8 +12,9 @@ from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.tokenizers.vocabulary import Vocabulary
-from attnlab.jobs.engine import RunOptions, run_job
+from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.knowledge import pretraining
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.runs import read_record
@@ -40,7 +41,7 @@ def questions(tmp_path: Path) -> Path:
 
 def pretrained(run: Path, **data: object) -> Path:
     settings = {"model": MODEL, "machine": MACHINE, "training": {"steps": 1}, "data": data}
-    path = run_job(PretrainJob(check(PretrainConfig, settings)), RunOptions(run))
+    path = train_run(PretrainJob(check(PretrainConfig, settings)), RunOptions(run))
     assert path is not None
     return path
 
@@ -82,7 +83,7 @@ def test_fine_tuning_reports_question_words_it_does_not_know(
         "machine": MACHINE,
         "training": {"steps": 1},
     }
-    run = run_job(FinetuneJob(check(FinetuneConfig, settings)), RunOptions(tmp_path / "tuned"))
+    run = train_run(FinetuneJob(check(FinetuneConfig, settings)), RunOptions(tmp_path / "tuned"))
     assert run is not None
     notes = [change for change in read_record(run)["changes"] if "not in the vocabulary" in change]
     assert bool(notes) == reported

@@ -13,8 +13,10 @@ from attnlab.base.machine.precision import Trial
 from attnlab.config import MachineSection, check, read_recipe
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.batching import Batch, Batches, BatchPlan
-from attnlab.jobs.engine import RunOptions, run_job, saved_config
+from attnlab.jobs.engine import train_run
+from attnlab.jobs.job import RunOptions
 from attnlab.jobs.pretrain import PretrainJob
+from attnlab.jobs.registry import saved_config
 from attnlab.runs import read_record
 from attnlab.training import precision_choice, setup
 from attnlab.training.precision_choice import FEWEST_STEPS, choose_precision, decide, measure_steps
@@ -73,11 +75,11 @@ def test_a_run_takes_what_was_measured_and_records_it(
         "training": {"steps": LONG_RUN, "evaluate_every": 0},
         "machine": {"device": "cpu", "threads": 1},
     }
-    run = run_job(PretrainJob(check(PretrainConfig, settings)), RunOptions(tmp_path / "run"))
+    run = train_run(PretrainJob(check(PretrainConfig, settings)), RunOptions(tmp_path / "run"))
     assert run is not None
     assert any(change.startswith(f"precision: {chosen}, ") for change in read_record(run)["changes"])
     assert read_recipe(run / "config.yaml")[0]["machine"]["precision"] == chosen
-    assert saved_config(run, PretrainConfig).machine.precision == chosen, "a resumed run keeps it"
+    assert saved_config(run).machine.precision == chosen, "a resumed run keeps it"
 
 
 def test_auto_stays_where_bf16_products_are_fast(fast_products: None) -> None:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attnlab.base import exit_codes as ending
+from attnlab.base import interrupts
 from attnlab.base.errors import UserError
 from attnlab.data.questions import read_questions
 
@@ -34,7 +34,7 @@ def one_sentence(main: Callable[[list[str]], None]) -> Callable[[list[str]], Non
 
     @functools.wraps(main)
     def wrapped(words: list[str]) -> None:
-        with ending.one_sentence():
+        with interrupts.one_sentence():
             main(words)
 
     return wrapped

@@ -32,7 +32,6 @@ from filelock import FileLock, Timeout
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
-from attnlab.distributed.team import current
 
 ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
@@ -262,6 +261,8 @@ class ReadOnlyRun(RunFolder):
 
 def open_shared(open_run: Callable[[], RunFolder]) -> RunFolder:
     """The run that the first process opens; the others get it read-only."""
+    from attnlab.distributed.team import current  # loads torch
+
     runs: list[RunFolder] = []
 
     def path() -> Path:

@@ -135,9 +135,9 @@ def test_workers_draw_different_settings(toy: Toy, tmp_path: Path) -> None:
 def test_a_trial_is_abandoned_when_its_lock_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import platform
 
-    from attnlab.experiments import claims
+    from attnlab.experiments import queue
 
-    monkeypatch.setattr(claims, "SILENCE", 5.0)
+    monkeypatch.setattr(queue, "SILENCE", 5.0)
     here, there = platform.node(), "another-machine"
     known = Claims(tmp_path)
     held = known.take(3)

@@ -125,7 +125,7 @@ def test_pairs(tmp_path: Path, paired: Path) -> None:
     found = rows(predict(paired, "--json", "--file", tmp_path / "a.csv"))
     assert found == [expected[0] | {"label": "no"}]
     assert "reads pairs of texts: give the second" in refused(paired, "--text", "one")
-    assert "line 2 has no two texts" in refused(paired, stdin="a\tb\nc\n")
+    assert "line 2 is not a pair of texts" in refused(paired, stdin="a\tb\nc\n")
     (tmp_path / "b.csv").write_text("passage,other\nx,y\n")
     assert "has no columns 'question' and 'passage'" in refused(paired, "--file", tmp_path / "b.csv")
 
@@ -141,7 +141,7 @@ def test_mistakes_are_reported_with_file_and_line(tmp_path: Path, run: Path, att
     assert "nothing to predict" in refused(run, stdin="")
     assert "standard input, line 2 is empty" in refused(run, stdin="good\n\nbad\n")
     assert "gone.txt does not exist" in refused(run, "--file", tmp_path / "gone.txt")
-    assert "a.docx: give a file that ends in .txt, .csv" in refused(run, "--file", file("a.docx", "x"))
+    assert "a.docx: expected a file that ends in .txt, .csv" in refused(run, "--file", file("a.docx", "x"))
     assert "b.jsonl, line 2 is broken JSON" in refused(run, "--file", file("b.jsonl", '{"text": "a"}\n{"text"\n'))
     assert "c.jsonl, line 2 has no column 'text'" in refused(
         run, "--file", file("c.jsonl", '{"text": "a"}\n{"b": 1}\n')
