@@ -55,7 +55,7 @@ def test_a_collapse_is_printed_recorded_and_shown(
 
     run = fit(tmp_path / "runs" / "one", tiny_model("bert"), hopeless)
     sentence = read_record(run)["collapsed"]
-    assert "it says 'yes' for 100.0% of dev, and its accuracy, 80.0%, is that of always saying" in sentence
+    assert "it predicts 'yes' for 100.0% of dev, and its accuracy, 80.0%, is that of always predicting" in sentence
     assert read_record(run)["results"]["collapsed"] is True
     assert sentence.rstrip(".") in capsys.readouterr().err.replace("\n", " ")
     assert f'role="alert">T{sentence[1:].split(chr(39))[0]}' in (run / "report.html").read_text()
