@@ -68,7 +68,7 @@ class Watch(Callback):
     def __init__(self, now: Callable[[], float]) -> None:
         self.now, self.accuracy = now, float("nan")
 
-    def on_start(self, state: TrainState, outlook: RunLength) -> None:
+    def on_start(self, state: TrainState, length: RunLength) -> None:
         self.start = self.now()
 
     def on_step(self, state: TrainState, report: StepReport) -> None:

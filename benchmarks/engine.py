@@ -93,7 +93,7 @@ def bare_loop(model: nn.Module, batches: Batches, steps: int) -> list[float]:
     return times
 
 
-def seconds_a_step(times: list[float]) -> float:
+def seconds_per_step(times: list[float]) -> float:
     return statistics.median(b - a for a, b in pairwise(times))
 
 
@@ -105,8 +105,8 @@ def compare_loops(repeats: int, steps: int, size: int, width: int, threads: int)
     with tempfile.TemporaryDirectory() as folder:
         bare_loop(model, batches, 5)  # warm-up
         for _ in range(repeats):
-            bare.append(seconds_a_step(bare_loop(model, batches, steps)))
-            lab.append(seconds_a_step(lab_loop(model, batches, steps, Path(folder), threads)))
+            bare.append(seconds_per_step(bare_loop(model, batches, steps)))
+            lab.append(seconds_per_step(lab_loop(model, batches, steps, Path(folder), threads)))
     ratios = [b / a for a, b in zip(lab, bare, strict=True)]
     return {
         "parameters": model.parameter_count(),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -36,11 +37,36 @@ def cli_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def attnlab(cli_environment: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def cli_server(cli_environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A process that runs commands in forked children: see cli_server.py."""
+    server = subprocess.Popen(
+        [sys.executable, str(ROOT / "tests" / "cli_server.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=cli_environment,
+    )
+    assert server.stdout is not None and server.stdout.readline() == "ready\n"
+    yield server
+    server.terminate()
+    server.wait()
+
+
+@pytest.fixture(scope="session")
+def attnlab(
+    cli_server: subprocess.Popen[str], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `attnlab WORDS...` and give back what it printed."""
+    streams = tmp_path_factory.mktemp("streams")
 
     def run(*words: object, cwd: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "attnlab", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, env=cli_environment, cwd=cwd, timeout=timeout)
+        out, err = streams / "out", streams / "err"
+        request = {"words": [*map(str, words)], "cwd": str(cwd or Path.cwd()), "out": str(out), "err": str(err)}
+        assert cli_server.stdin is not None and cli_server.stdout is not None
+        cli_server.stdin.write(json.dumps(request | {"timeout": timeout}) + "\n")
+        cli_server.stdin.flush()
+        code = int(cli_server.stdout.readline())
+        texts = [file.read_text(encoding="utf-8", errors="replace") for file in (out, err)]
+        return subprocess.CompletedProcess(["attnlab", *request["words"]], code, *texts)
 
     return run

@@ -196,7 +196,7 @@ def test_stopped_and_typed_again_it_ends_with_the_same_weights(
     assert read_status(Path("out/run"))["state"] == "interrupted" and not Path("out/config.json").exists()
     capsys.readouterr()
     main(words)
-    assert "going on after step 4" in capsys.readouterr().err
+    assert "resuming after step 4" in capsys.readouterr().err
     assert Path("out/model.safetensors").read_bytes() == Path("whole/model.safetensors").read_bytes()
     assert results() == results("whole")
 

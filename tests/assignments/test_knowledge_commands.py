@@ -156,7 +156,7 @@ def test_killed_and_typed_again_it_ends_with_the_same_parameters(
     assert not Path("killed.params").exists()
     assert read_status(Path("killed.params.run"))["state"] == "interrupted"
     again = subprocess.run(command, env=cli_environment, cwd=place, capture_output=True, text=True)
-    assert again.returncode == 0 and "going on after step" in again.stderr, again.stderr
+    assert again.returncode == 0 and "resuming after step" in again.stderr, again.stderr
     assert Path("killed.params").read_bytes() == Path("whole.params").read_bytes()
 
 

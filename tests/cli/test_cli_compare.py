@@ -131,7 +131,7 @@ def test_what_is_missing_is_one_sentence(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for words, sentence in (
-        ([], "--corpus is needed"),
+        ([], "--corpus is missing"),
         (["--corpus", tmp_path / "none.txt"], "does not exist"),
         (["--attention", "mine.py"], "mine.py: give the path of a .py file"),
         (["--steps", "5", "--seconds", "5"], "exclude each other"),

@@ -60,7 +60,7 @@ def test_a_killed_sweep_goes_on_at_its_checkpoint(
 
     resumed = attnlab("sweep", "--run", folder, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert "requeued: its worker was lost" in resumed.stderr and "going on after step" in resumed.stderr
+    assert "requeued: its worker was lost" in resumed.stderr and "resuming after step" in resumed.stderr
     assert len(read_record(cut)["resumed"]) == 1 and "test accuracy" in resumed.stdout
     found = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert [cell["state"] for cell in found["cells"]] == ["finished"] * 2

@@ -67,9 +67,9 @@ def test_classes_mistakes_and_confidence(run: Path) -> None:
 
 def test_a_collapse_stands_above_everything(run: Path) -> None:
     record = read_record(run)
-    (run / "run.json").write_text(json.dumps(record | {"collapsed": "the classifier has collapsed: it says <no>."}))
+    (run / "run.json").write_text(json.dumps(record | {"collapsed": "the classifier has collapsed: it predicts <no>."}))
     text = write_run_page(run, passages(run, read_record(run))).read_text()
-    assert text.index("The classifier has collapsed: it says &lt;no&gt;.") < text.index("<h2>")
+    assert text.index("The classifier has collapsed: it predicts &lt;no&gt;.") < text.index("<h2>")
 
 
 def test_a_run_without_predictions_has_a_page(run: Path) -> None:

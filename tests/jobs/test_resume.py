@@ -131,4 +131,4 @@ def test_changed_data_is_refused(tmp_path: Path, attnlab: Run) -> None:
     (run / "status.json").write_text('{"state": "interrupted"}')
     corpus.write_text("one two three four five\nsix seven eight nine eleven\n")
     done = attnlab("resume", run)
-    assert done.returncode == 2 and "has changed since the run began" in done.stderr
+    assert done.returncode == 2 and "has changed since the run started" in done.stderr

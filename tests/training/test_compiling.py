@@ -22,7 +22,7 @@ from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training import compile_choice, loop, setup
 from attnlab.training.callbacks import Callback, StepReport, TrainState
 from attnlab.training.compile_choice import choose_compile, decide
-from attnlab.training.estimate import Pace
+from attnlab.training.estimate import TrainingSpeed
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.setup import make_accelerator
@@ -127,11 +127,11 @@ def paces(monkeypatch: pytest.MonkeyPatch, plain: float, fast: float) -> list[st
     """Let steps take these seconds; gives back a list of what was measured."""
     asked: list[str] = []
 
-    def pace(model: object, objective: object, batches: object, config: LanguageConfig) -> Pace:
+    def speed(model: object, objective: object, batches: object, config: LanguageConfig) -> TrainingSpeed:
         asked.append(config.machine.compile)
-        return Pace([fast if config.machine.compile == "on" else plain], [1])
+        return TrainingSpeed([fast if config.machine.compile == "on" else plain], [1])
 
-    monkeypatch.setattr(compile_choice, "measure_pace", pace)
+    monkeypatch.setattr(compile_choice, "measure_speed", speed)
     monkeypatch.setattr(compile_choice, "why_not", lambda device: "")
     return asked
 

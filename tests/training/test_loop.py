@@ -1,4 +1,4 @@
-"""The loop: what it promises about gradients, evaluation, stopping, and going on after a stop."""
+"""The loop: what it promises about gradients, evaluation, stopping, and resuming after a stop."""
 
 import errno
 import os

@@ -94,7 +94,7 @@ def compare(
 
     launch = launch_settings(ArrayLaunchConfig, launching) if launching else None
     if cell is not None or gather or pair is not None:
-        _part(run, cell, pair)
+        _run_part(run, cell, pair)
         return
     folder = to_resume(run, overwrite, "comparison") if resume else run or fresh_path(ROOT, "compare")
     given = settings or []
@@ -102,7 +102,7 @@ def compare(
     if launch is not None:
         refuse_with_slurm(overwrite=overwrite)
         require_one_node(launch, "a comparison")
-        _hand_over(launch, folder, config, resume)
+        _submit(launch, folder, config, resume)
         return
     if resume:
         check_no_active_jobs(folder)
@@ -111,8 +111,8 @@ def compare(
         _show(run_comparison(config, folder, overwrite))
 
 
-def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
-    """What is done in an existing comparison: one cell, a test of two variants, or the report."""
+def _run_part(path: Path | None, cell: int | None, pair: str | None) -> None:
+    """Run one cell of an existing comparison, test two variants, or write the report."""
     from attnlab.experiments.compare import gather, gather_comparison, run_cell, view_of
     from attnlab.experiments.experiment import COMPARISON
 
@@ -128,8 +128,8 @@ def _part(path: Path | None, cell: int | None, pair: str | None) -> None:
         _show(gather_comparison(path))
 
 
-def _hand_over(launch: ArrayLaunchConfig, path: Path, config: CompareConfig, resume: bool) -> None:
-    """The missing cells as the tasks of an array, then a job that gathers."""
+def _submit(launch: ArrayLaunchConfig, path: Path, config: CompareConfig, resume: bool) -> None:
+    """Submit the missing cells as an array of tasks, then a job that writes the report."""
     from attnlab.experiments.compare import forget_comparison, missing_cells, queue_comparison, requeue_comparison
 
     check_can_submit(path)

@@ -1,4 +1,4 @@
-"""What `attnlab compare` and `attnlab sweep` share: any setting of the job by name, resuming, a table."""
+"""What `attnlab compare` and `attnlab sweep` share: settings of the job by name, resuming, and printing a table."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Request(Generic[C]):
 
 
 def given_keys(kind: type[Section], flags: dict[Key, Any], settings: list[str]) -> set[Key]:
-    """The settings that were typed."""
+    """The keys of the settings that were given."""
     return set(flags) | {find_setting(kind, setting.partition("=")[0]) for setting in settings}
 
 

@@ -31,7 +31,7 @@ Resume = Annotated[
         rich_help_panel="Run",
     ),
 ]
-Joins = Annotated[
+JoinAsWorker = Annotated[
     bool,
     typer.Option(
         "--worker",
@@ -59,7 +59,7 @@ def sweep(
     run: Run = None,
     overwrite: Overwrite = False,
     resume: Resume = False,
-    worker: Joins = False,
+    worker: JoinAsWorker = False,
     retry_failed: Retry = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -86,7 +86,7 @@ def sweep(
         if dry_run:
             return _preview(config)
         if launch is not None:
-            return _hand_over(launch, config, folder, resume, retry_failed)
+            return _submit(launch, config, folder, resume, retry_failed)
         check_no_active_jobs(folder)
         path = resume_sweep(folder, config, retry_failed)
     else:
@@ -95,19 +95,19 @@ def sweep(
             return _preview(config)
         folder = run or fresh_path(ROOT, "sweep")
         if launch is not None:
-            return _hand_over(launch, config, folder)
+            return _submit(launch, config, folder)
         path = run_sweep(config, folder, overwrite)
     return _report(path)
 
 
-def _hand_over(
+def _submit(
     launch: ArrayLaunchConfig, config: SweepConfig, path: Path, resume: bool = False, retry_failed: bool = False
 ) -> None:
-    """An array of workers, each at work until no trial is left; the last job finds none and writes the report."""
+    """Submit an array of workers that run until no trial is left, then a job that writes the report."""
     from attnlab.experiments.sweep import queue_sweep, requeue_sweep
 
     if launch.array.at_once is None:
-        raise UserError("--launch slurm: say with --at-once how many workers the sweep shall have.")
+        raise UserError("--launch slurm: give the number of workers with --at-once.")
     check_can_submit(path)
     check_files_exist(config)
     if resume:
@@ -120,7 +120,7 @@ def _hand_over(
         submission = submit_array(launch, "sweep", path, [worker] * count, ["."] * count, worker)
     except UserError:
         if not resume:
-            shutil.rmtree(path)  # nobody will run it: nothing is left
+            shutil.rmtree(path)  # it was not submitted
         raise
     finish_submission(launch, path, submission)
 
@@ -129,14 +129,14 @@ def _to_join(run: Path | None, recipe: Path | None, flags: dict[Key, Any], given
     if run is None:
         raise UserError("--worker needs --run: the folder of the sweep to join.")
     if recipe or flags or given or more:
-        raise UserError("--worker takes --run and nothing else: a worker does what the sweep was told.")
+        raise UserError("--worker takes --run and nothing else: a worker uses the settings of the sweep.")
     return run
 
 
 def _grown(
     saved: SweepConfig, given: SweepConfig, recipe: Path | None, flags: dict[Key, Any], settings: list[str]
 ) -> SweepConfig:
-    """The saved sweep with more values, seeds, trials or seconds; all else must be as it was."""
+    """The saved sweep with more values, seeds, trials or seconds; all else must be the same."""
     from attnlab.experiments.sweep import GROWS, grown
 
     if not (recipe or flags or settings):

@@ -78,12 +78,14 @@ def _command(kind: str, doc: str) -> Any:
         if launch is not None:
             check_files_exist(config)
             folder = run or fresh_path(ROOT, kind)
-            again = [*PROGRAM, "resume", str(folder)]
+            resume_command = [*PROGRAM, "resume", str(folder)]
             if not resume and folder.exists():
                 may_begin(folder)
-            on_each = (resumed_processes_per_node if resume else processes_per_node)(launch.slurm, machine_of(config))
-            begin = again if resume else _begin(context, on_each * launch.slurm.nodes, config, folder)
-            submit_command(launch, kind, folder, begin, again, on_each)
+            per_node = (resumed_processes_per_node if resume else processes_per_node)(launch.slurm, machine_of(config))
+            command = (
+                resume_command if resume else _start_command(context, per_node * launch.slurm.nodes, config, folder)
+            )
+            submit_command(launch, kind, folder, command, resume_command, per_node)
             return
         from attnlab.jobs.job import RunOptions
 
@@ -93,8 +95,8 @@ def _command(kind: str, doc: str) -> Any:
     return command
 
 
-def _begin(context: typer.Context, processes: int, config: Section, folder: Path) -> list[str]:
-    """The command as it was typed, with the processes of all nodes and the folder that was chosen."""
+def _start_command(context: typer.Context, processes: int, config: Section, folder: Path) -> list[str]:
+    """The command as it was typed, with the number of processes on all nodes and the chosen folder."""
     if processes == machine_of(config).processes:
         return [*typed_command(context, "run"), f"--run={folder}"]
     number = parameter_name(("machine", "processes"))
@@ -102,7 +104,7 @@ def _begin(context: typer.Context, processes: int, config: Section, folder: Path
 
 
 def start(kind: str, config: Section, options: RunOptions) -> None:
-    """Run a job, in several processes if it asks for them, and print where its folder is."""
+    """Run a job, in several processes if it is configured so, and print its results and folder."""
     from attnlab.distributed.team import find_rank
 
     if machine_of(config).processes > 1 and find_rank() is None and not options.dry_run:
@@ -112,7 +114,7 @@ def start(kind: str, config: Section, options: RunOptions) -> None:
 
 
 def _start_several(kind: str, config: Section, options: RunOptions) -> None:
-    """This command again in each process: the first one writes the run and prints."""
+    """Run this command in each process: the first one writes the run and prints."""
     from attnlab.launch.processes import run_processes
     from attnlab.training.setup import must_be_possible
 
@@ -138,7 +140,7 @@ def _start_one(kind: str, config: Section, options: RunOptions) -> None:
 
 
 def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], run: Path | None, overwrite: bool) -> Section:
-    """The configuration of the run to resume; flags that would change it are refused."""
+    """The configuration of the run to resume; raises for settings that would change it."""
     if run is None:
         raise UserError("--resume needs --run: the folder of the run to resume.")
     if overwrite:
@@ -153,10 +155,10 @@ def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], run: Path | 
     return saved
 
 
-def must_keep(saved: Section, asked: Section, flags: Iterable[Key], recipe: Path | None) -> None:
-    """A resumed run keeps its configuration: a setting that was given and differs is refused."""
-    for key in sorted(flags if recipe is None else leaves(type(asked))):
-        old, new = value_of(saved, key), value_of(asked, key)
+def must_keep(saved: Section, given: Section, flags: Iterable[Key], recipe: Path | None) -> None:
+    """Raise for a given setting that differs: a resumed run keeps its configuration."""
+    for key in sorted(flags if recipe is None else leaves(type(given))):
+        old, new = value_of(saved, key), value_of(given, key)
         if new not in (old, "auto"):  # 'auto' was resolved when the run started
             raise UserError(
                 f"a resumed run keeps its configuration, and {'.'.join(key)} is {old!r} "
@@ -168,7 +170,7 @@ def must_keep(saved: Section, asked: Section, flags: Iterable[Key], recipe: Path
 def resume(
     launching: dict[Key, Any], run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]
 ) -> None:
-    """Resume an interrupted or failed run, exactly where its last checkpoint is."""
+    """Resume an interrupted or failed run, exactly from its last checkpoint."""
     from attnlab.jobs.job import RunOptions
 
     launch = launch_settings(LaunchConfig, launching) if launching else None

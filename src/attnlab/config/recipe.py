@@ -31,14 +31,14 @@ LIMITS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", 
 
 def leaves(config: type[Section]) -> dict[Key, tuple[FieldInfo, type[Section]]]:
     """Every leaf of a configuration by its path, with its field and its section."""
-    found: dict[Key, tuple[FieldInfo, type[Section]]] = {}
+    by_key: dict[Key, tuple[FieldInfo, type[Section]]] = {}
     for name, field in config.model_fields.items():
         kind = section_of(field)
         if kind is None:
-            found[(name,)] = (field, config)
+            by_key[(name,)] = (field, config)
         else:
-            found.update({(name, *key): leaf for key, leaf in leaves(kind).items()})
-    return found
+            by_key.update({(name, *key): leaf for key, leaf in leaves(kind).items()})
+    return by_key
 
 
 def section_of(field: FieldInfo) -> type[Section] | None:
@@ -64,11 +64,11 @@ def lay_over(
     kind: type[Loaded], values: dict[str, Any], settings: Mapping[Key, Any], origins: dict[Key, str] | None = None
 ) -> Loaded:
     """The checked configuration of plain values, with some of them replaced by `settings`."""
-    origins, known = dict(origins or {}), leaves(kind)
+    origins, fields = dict(origins or {}), leaves(kind)
     for key in settings:
-        _drop_rivals(values, key, known[key][1])  # only the recipe's: two flags that exclude each other are an error
+        _drop_rivals(values, key, fields[key][1])  # only the recipe's: two flags that exclude each other are an error
     for key, value in settings.items():
-        field, _ = known[key]
+        field, _ = fields[key]
         _put(values, key, _parse_none(value, field))
         origins[key] = flag_of(key, field)
     return check(kind, values, origins)
@@ -77,22 +77,22 @@ def lay_over(
 def find_setting(kind: type[Section], name: str) -> Key:
     """The leaf of a dotted name: its whole path, or an end of it that only one leaf has."""
     parts = tuple(name.strip().replace("-", "_").split("."))
-    known = leaves(kind)
-    found = [parts] if parts in known else [key for key in known if key[-len(parts) :] == parts]
-    if len(found) == 1:
-        return found[0]
-    dotted = [".".join(key) for key in found or known]
-    if found:
+    keys = leaves(kind)
+    matches = [parts] if parts in keys else [key for key in keys if key[-len(parts) :] == parts]
+    if len(matches) == 1:
+        return matches[0]
+    dotted = [".".join(key) for key in matches or keys]
+    if matches:
         raise UserError(f"{name!r} is ambiguous: write one of {', '.join(dotted)}.")
     raise UserError(f"unknown setting {name!r}: did you mean {_like(name, dotted)}?")
 
 
-def _like(name: str, known: list[str]) -> str:
+def _like(name: str, settings: list[str]) -> str:
     """The settings with the same or a similar last name, else the nearest in spelling."""
     last = name.rpartition(".")[2].replace("-", "_")
-    ends = {setting: setting.rpartition(".")[2] for setting in known}
+    ends = {setting: setting.rpartition(".")[2] for setting in settings}
     close = last if last in ends.values() else nearest(last, ends.values())
-    alike = [setting for setting, end in ends.items() if end == close] or [nearest(name, known) or known[0]]
+    alike = [setting for setting, end in ends.items() if end == close] or [nearest(name, settings) or settings[0]]
     return " or ".join(map(repr, alike))
 
 
@@ -113,8 +113,8 @@ def _with_defaults(kind: type[Section], values: Mapping[str, Any]) -> dict[str, 
             continue
         rivals = {rival for names in section.exclusive if set(names) & set(given) for rival in names}
         defaults = field.default.model_dump(exclude_unset=True)
-        laid = {key: value for key, value in defaults.items() if key not in rivals} | dict(given)
-        filled[name] = _with_defaults(section, laid)
+        merged = {key: value for key, value in defaults.items() if key not in rivals} | dict(given)
+        filled[name] = _with_defaults(section, merged)
     return filled
 
 
@@ -274,7 +274,7 @@ def _expected(kind: type[Section], problem: Any, key: Key) -> str:
         if get_origin(kind_) is Literal:
             words += [repr(choice) for choice in get_args(kind_)]
     limit = problem["msg"].partition("should be ")[2] if problem["type"] in LIMITS else ""
-    return limit or " or ".join(words) or "something else"
+    return limit or " or ".join(words) or "another value"
 
 
 def _unknown_key(kind: type[Section], section: type[Section], key: Key) -> str:
@@ -289,8 +289,9 @@ def _unknown_key(kind: type[Section], section: type[Section], key: Key) -> str:
 
 
 def refuse_settings(keys: Sequence[tuple[str, ...]], config: PretrainConfig, why: str) -> None:
-    known = leaves(PretrainConfig)
+    """Raise, with the reason `why`, for the first of these settings that is not at its default."""
+    fields = leaves(PretrainConfig)
     for key in keys:
         if (value := value_of(config, key)) != default_of(PretrainConfig, key):
-            said = "" if value is True else f" {value}"
-            raise UserError(f"{flag_of(key, known[key][0])}{said} {why}")
+            shown = "" if value is True else f" {value}"
+            raise UserError(f"{flag_of(key, fields[key][0])}{shown} {why}")

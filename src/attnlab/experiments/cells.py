@@ -88,7 +88,7 @@ def _axes_of_job(config: CompareConfig) -> list[list[Choice]]:
 
 
 def _classifier(key: Key, name: str, settings: Mapping[str, Any]) -> Choice:
-    """A name with its settings; a model's folder is called by its last part and found from anywhere."""
+    """A name with its settings; a model's folder is named by its last part and stored as an absolute path."""
     folder = key == CLASSIFIER_AXES["models"] and os.path.isdir(os.path.expanduser(name))
     value = os.path.abspath(os.path.expanduser(name)) if folder else name
     named = settings_by_key(KINDS["classify"].config, settings)

@@ -1,6 +1,6 @@
-"""What a comparison and a sweep can be told. Free of torch and of Optuna: help must be quick.
+"""The settings of a comparison and of a sweep. Does not import torch or Optuna, so --help is fast.
 
-Both run one job many times: their configuration is the job's own, with a section beside it that says what varies.
+Both run one job many times: their configuration is the job's own, with a section that defines what varies.
 """
 
 from __future__ import annotations
@@ -233,24 +233,24 @@ def _beside_job(base: type[E], name: str, section: ExperimentSection) -> type[E]
 
 
 def comparison_of(job: str) -> type[CompareConfig]:
-    """What a comparison of such runs is told."""
+    """The configuration of a comparison of such runs."""
     return LanguageComparison if job == "language" else _beside_job(CompareConfig, "compare", CompareSection(job=job))
 
 
 def sweep_of(job: str) -> type[SweepConfig]:
-    """What a sweep over such runs is told."""
+    """The configuration of a sweep over such runs."""
     return _beside_job(SweepConfig, "sweep", SweepSection(job=job))
 
 
 def must_leave_seeds_open(config: Section, job: str, what: str) -> None:
-    """Every run is made with each of the seeds."""
+    """Raise if a seed is given: the experiment sets the seeds."""
     seed = KINDS[job].seed
     if seed in leaves(type(config)) and value_of(config, seed) != 0:
         raise UserError(f"a {what} runs the seeds 0, 1, ...: give the number of seeds with --seeds, and no seed.")
 
 
 def must_fix_the_batch(config: Section) -> None:
-    """A batch size found for each run separately would not be the same for all."""
+    """Raise for an automatic batch size: it could differ between runs."""
     for key in leaves(type(config)):
         if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
             raise UserError("--batch-size auto would give each run its own batch size: give a number.")

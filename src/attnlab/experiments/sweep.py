@@ -199,7 +199,7 @@ def _score_winner(run: RunFolder, results: SweepResults) -> TestScores | None:
     except Exception as failure:
         console.warn(f"the winner could not be scored on test: {reason_of(failure)}")
         return TestScores(folder, reason=reason_of(failure))
-    scores = {seed: {n: float(value) for n, value in found.items() if n in names} for seed, found in every.items()}
+    scores = {seed: {n: float(value) for n, value in by_name.items() if n in names} for seed, by_name in every.items()}
     looks = [*results.record.get("tested", []), {"folder": folder, "scores": scores}]
     run.update_record(tested=looks)
     results.record["tested"] = looks

@@ -34,8 +34,8 @@ class PruningWatch(Callback):
     def __init__(self, trial: optuna.Trial, name: str, metrics: Path, queue: Queue) -> None:
         self.trial, self.name, self.metrics, self.queue = trial, name, metrics, queue
 
-    def on_start(self, state: TrainState, outlook: RunLength) -> None:
-        self.steps = outlook.steps
+    def on_start(self, state: TrainState, length: RunLength) -> None:
+        self.steps = length.steps
         self.looks = len(series(self.metrics, "dev", self.name)[0])  # those before the checkpoint it resumes from
 
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:

@@ -1,1 +1,1 @@
-"""What the lab trains: a job turns a configuration into parts, and `run_job` trains them in a run folder."""
+"""What the lab trains: a job turns a configuration into parts, and `train_run` trains them in a run folder."""

@@ -1,8 +1,7 @@
-"""From a configuration to a finished run folder: the one way every training command goes.
+"""From a configuration to a finished run folder: the path of every training command.
 
-A job builds its parts (data, model, objective, evaluation); everything a user can have got wrong is found
-there, before anything is written. The rest is the same for all: resolve 'auto', make or reopen the folder,
-train, report.
+A job builds its parts (data, model, objective, evaluation); mistakes of the user are reported there, before
+anything is written. The rest is the same for all: resolve 'auto', create or reopen the folder, train, report.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ class TrainingJob(ABC, Generic[C]):
 
     @abstractmethod
     def build(self, device: str) -> Parts:
-        """Read the data and build the model; every mistake in settings or files is found here, before any output."""
+        """Read the data and build the model; mistakes in settings or files are reported here, before any output."""
 
     def run(self, options: RunOptions) -> Path | None:
         self.resumed = options.path if options.resume else None
@@ -99,7 +98,7 @@ def stored_scores(run: Path) -> dict[str, float]:
 
 
 class Trainable(Protocol[C]):
-    """What one training needs of a job."""
+    """The part of a job that training needs."""
 
     config: C
 
@@ -124,13 +123,13 @@ def train_run(job: Trainable[C], options: RunOptions) -> Path | None:
         except Stopped as end:
             run.set_status("interrupted", str(end))
             if isinstance(end, Interrupted):
-                console.say(f"saved; go on with: {options.resume_command or f'attnlab resume {run.path}'}")
+                console.say(f"saved; resume with: {options.resume_command or f'attnlab resume {run.path}'}")
             raise
         except (RunFailed, UserError) as failure:
             _set_failed(run, str(failure))
             raise
         except KeyboardInterrupt:
-            run.set_status("interrupted", "stopped at once, without saving")
+            run.set_status("interrupted", "stopped immediately, without saving")
             raise
         except Exception as failure:
             _set_failed(run, f"{type(failure).__name__}: {failure}")
@@ -156,7 +155,7 @@ class Prepared:
         return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
 
     def describe(self) -> None:
-        """What --dry-run prints."""
+        """Print the output of --dry-run."""
         import yaml
 
         total, learning = sizes(self.parts).values()
@@ -166,16 +165,17 @@ class Prepared:
         console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
         machine = self.config.machine
         several = machine.processes > 1
-        apart = f"; in each of {machine.processes} processes, without what they tell each other" if several else ""
-        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{apart}")
-        console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' a process' if several else ''}")
+        note = f"; in each of {machine.processes} processes, communication not counted" if several else ""
+        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{note}")
+        console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' per process' if several else ''}")
         if several:
-            held = {
-                how: memory_per_process(total, learning, machine.processes, how) / facts.GIB for how in ("ddp", "fsdp")
+            fixed = {
+                sharding: memory_per_process(total, learning, machine.processes, sharding) / facts.GIB
+                for sharding in ("ddp", "fsdp")
             }
             console.result(
-                f"of it, whatever the batch: {held['ddp']:.2f} GiB with --sharding ddp, "
-                f"{held['fsdp']:.2f} GiB with fsdp"
+                f"of it, independent of the batch: {fixed['ddp']:.2f} GiB with --sharding ddp, "
+                f"{fixed['fsdp']:.2f} GiB with fsdp"
             )
         console.result("dry run: nothing was written")
 
@@ -193,14 +193,14 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
     seed_everything(config.training.seed)
     parts = job.build(config.machine.device)
     if not len(parts.data.lengths):
-        raise UserError("there is nothing to train on: the training set is empty.")
+        raise UserError("the training set is empty: there is nothing to train on.")
     changes = list(parts.changes)
     if config.machine.device == "cpu" and team.local_count > facts.cores():
         changes.append(f"{team.local_count} processes share {facts.cores()} cores: fewer would be as fast.")
     if config.batch.size == "auto":
         budget = config.batch.memory * facts.GIB if config.batch.memory else None
         trial = _batches(parts, config, size=1)
-        found = team.from_first(
+        batch_size = team.from_first(
             lambda: find_batch_size(
                 parts.model,
                 parts.objective,
@@ -211,8 +211,8 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
                 team.local_count if team.count > 1 else None,
             )
         )
-        config.batch.size = found.size
-        changes.append(found.sentence())
+        config.batch.size = batch_size.size
+        changes.append(batch_size.sentence())
     batches = _batches(parts, config, size=config.batch.size)
     steps = _steps(batches, config.training)
     if config.machine.precision == "auto":
@@ -242,33 +242,33 @@ def _steps(batches: Batches, training: TrainingSection) -> int:
 
 def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     config = prepared.config.model_dump(mode="json")
-    prints = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in prepared.parts.files.items()}
+    checksums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in prepared.parts.files.items()}
     if options.resume:
         assert options.path is not None
-        _must_match(options.path, prepared.parts.facts, prints)
+        _must_match(options.path, prepared.parts.facts, checksums)
         return RunFolder.reopen(options.path)
     path = options.path or fresh_path(options.root, prepared.kind)
     run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
-    run.update_record(data=prepared.parts.facts, files=prints, steps=prepared.steps, **sizes(prepared.parts))
+    run.update_record(data=prepared.parts.facts, files=checksums, steps=prepared.steps, **sizes(prepared.parts))
     for change in prepared.changes:
         run.note_change(change)
     return run
 
 
-def _must_match(path: Path, data: Mapping[str, Any], prints: Mapping[str, str]) -> None:
-    """A resumed run must see the data it began with, or its promise to continue exactly is worth nothing."""
+def _must_match(path: Path, data: Mapping[str, Any], checksums: Mapping[str, str]) -> None:
+    """Raise if the data changed since the run started: it could not be continued exactly."""
     record = read_record(path)
     for name, before in record.get("data", {}).items():
         if name in data and data[name] != before and name not in SENTENCES:
             raise UserError(
-                f"{path}: {name} has changed since the run began ({before} then, {data[name]} now): "
-                "put the old data back or start a new run."
+                f"{path}: {name} has changed since the run started ({before} then, {data[name]} now): "
+                "restore the old data or start a new run."
             )
     for name, before in record.get("files", {}).items():
-        if prints.get(name) != before:
-            raise UserError(f"{path}: {name} would differ from the one the run began with: start a new run.")
+        if checksums.get(name) != before:
+            raise UserError(f"{path}: {name} differs from the one the run started with: start a new run.")
 
 
 def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRequest) -> None:
@@ -302,13 +302,13 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRe
         ),
     )
     if options.resume:
-        _say_where(trainer.restore(), trainer.state, run)
+        _report_resumed(trainer.restore(), trainer.state, run)
     state = trainer.fit()
     team.from_first(lambda: _conclude(run, prepared, state))
 
 
 def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
-    """Test, write down, report."""
+    """Score the model, record the results and write the report."""
     from attnlab.report.page import write_run_page
 
     with console.working("reporting ..."):
@@ -325,9 +325,9 @@ def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
     write_run_page(run.path, passages(run.path, read_record(run.path)) if passages else ())
 
 
-def _say_where(found: bool, state: TrainState, run: RunFolder) -> None:
-    if found:
-        console.say(f"{run.path}: going on after step {state.step}.")
+def _report_resumed(has_checkpoint: bool, state: TrainState, run: RunFolder) -> None:
+    if has_checkpoint:
+        console.say(f"{run.path}: resuming after step {state.step}.")
     else:
         console.warn(f"{run.path}: there is no checkpoint yet, starting from step 0.")
 

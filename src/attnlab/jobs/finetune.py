@@ -1,4 +1,4 @@
-"""Fine-tune a GPT on questions and answers, pretrained or not, and ask about people it was not tuned on."""
+"""Fine-tune a GPT on questions and answers, pretrained or not, and score it on people it was not tuned on."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
         return {split: read_pairs(path) for split, path in files.items()}, facts
 
     def _same_world(self) -> None:
-        """Questions about the people the pretrained run has read of, not about another world's."""
+        """Take the world of the pretrained run: the questions must be about the people it has read about."""
         config = self.config
         if config.start.run is None:
             return
-        read_record(Path(config.start.run))  # refuses a folder that is no run
+        read_record(Path(config.start.run))  # raises for a folder that is not a run
         pretrained = read_config(Path(config.start.run))
         if pretrained.get("data", {}).get("corpus"):
             raise UserError(f"{config.start.run} was pretrained on a file: give questions with --train.")
@@ -118,7 +118,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
             config.data = config.data.model_copy(update={"tokens": vocabulary.level})
             return model, vocabulary
         if config.start.fresh:
-            raise UserError("--fresh needs --from: the run whose vocabulary and shape to take.")
+            raise UserError("--fresh needs --from: the run whose vocabulary and shape to use.")
         texts = [text for pair in pairs["train"] for text in pair]
         if config.data.corpus is not None:
             texts += read_corpus(Path(config.data.corpus))
@@ -126,12 +126,12 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
         return make_gpt(config.model, vocabulary), vocabulary
 
 
-def _must_agree(section: str, asked: Section, found: Section, run: str) -> None:
-    """What was asked for and is not the pretrained run's would be passed over in silence."""
-    for name in asked.model_fields_set:
-        if getattr(asked, name) != getattr(found, name):
+def _must_agree(section: str, given: Section, pretrained: Section, run: str) -> None:
+    """Raise for a given setting that differs from the pretrained run's: it would be ignored silently."""
+    for name in given.model_fields_set:
+        if getattr(given, name) != getattr(pretrained, name):
             raise UserError(
-                f"{section}.{name} is {getattr(found, name)} in {run}, not {getattr(asked, name)}: "
+                f"{section}.{name} is {getattr(pretrained, name)} in {run}, not {getattr(given, name)}: "
                 "it comes from --from; leave it out."
             )
 
@@ -143,12 +143,12 @@ def _report(
     results: dict[str, Any] = {"baseline_answer": baseline}
     for split, part in pairs.items():
         answers = answer(model, vocabulary, [question for question, _ in part])
-        results[f"{split}_accuracy"] = score([each.text for each in answers], part)
+        results[f"{split}_accuracy"] = score([predicted.text for predicted in answers], part)
         results[f"{split}_baseline"] = score([baseline] * len(part), part)
         results[f"{split}_questions"] = len(part)
         examples = [
-            PredictedExample(question, expected, each.text, round(each.confidence, 6))
-            for (question, expected), each in zip(part, answers, strict=True)
+            PredictedExample(question, expected, predicted.text, round(predicted.confidence, 6))
+            for (question, expected), predicted in zip(part, answers, strict=True)
         ]
         write_predictions(run.path, split, examples)
     return results

@@ -1,8 +1,8 @@
-"""The contract of a job: what every kind of run can do, so that each is trained, resumed, compared, searched, scored
-and loaded through the same functions.
+"""The contract of a job: every kind of run is trained, resumed, compared, searched, scored and loaded through the same
+functions.
 
 A kind whose run is one training derives from `engine.TrainingJob` and writes `build`; one that consists of several
-runs writes `run` itself.
+runs writes `run`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from attnlab.training.objectives import Evaluate, Objective
 
 @dataclass
 class Parts:
-    """What a job hands to the training loop."""
+    """What a job passes to the training loop."""
 
     model: nn.Module
     objective: Objective
@@ -37,14 +37,14 @@ class Parts:
     facts: dict[str, Any] = field(default_factory=dict)
     """About the data, for the record."""
     changes: list[str] = field(default_factory=list)
-    """What the lab does differently from what was asked."""
+    """Sentences on how the run differs from the given settings."""
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None
     """Scores the trained model and returns the results."""
     callbacks: list[Callback] = field(default_factory=list)
     passages: Callable[[Path, dict[str, Any]], list[Passage]] | None = None
     """For the run's page, from its folder and record."""
     whole: nn.Module | None = None
-    """The model that `model` is a part of, where the rest takes no part in training."""
+    """The model that `model` is a part of, if the rest is not trained."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class RunOptions:
     label: str | None = None
     root: Path = ROOT
     resume_command: str | None = None
-    """The command that resumes it, where the run is part of something larger."""
+    """The command that resumes it, if the run is part of an experiment or a chain."""
     callbacks: tuple[Callback, ...] = ()
     """Called after the lab's own."""
 
 
 class TrainedModel(Protocol):
-    """What a run trained: the model with its best weights, and, by kind, what it needs to read texts."""
+    """The model of a run with its best weights and, depending on the kind, its tokenizer or vocabulary."""
 
     @property
     def run(self) -> Path: ...
@@ -74,7 +74,7 @@ class TrainedModel(Protocol):
 
 
 class Job(Protocol):
-    """One run to be made, from its settings to a finished folder."""
+    """One run, from its settings to a finished folder."""
 
     kind: ClassVar[str]
     prunable: ClassVar[bool]

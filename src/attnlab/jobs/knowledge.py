@@ -1,11 +1,11 @@
-"""The chain of the main job: a GPT reads, is fine-tuned on questions, and is asked about people it only read about.
+"""The chain of the main job: a GPT is pretrained, fine-tuned on questions, and scored on people it only read about.
 
     run/
-        config.yaml, run.json, status.json    what was asked of the chain, and its results
+        config.yaml, run.json, status.json    the settings of the chain, and its results
         pretrain/, finetune/                  a run folder each, with its own report
-        control/                              the same fine-tuning without pretraining, if asked for
+        control/                              the same fine-tuning without pretraining, with --control
 
-A seed decides the initial weights and the order of the data in both halves; the world has a seed of its own.
+A seed decides the initial weights and the order of the data in both halves; the world has its own seed.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class KnowledgeJob:
         self.config = config.model_copy(deep=True)
 
     def run(self, options: RunOptions) -> Path | None:
-        """Both halves, one after the other; what is finished is not run again. None after a dry run."""
+        """Run both halves, skipping what is finished; returns the folder, or None after a dry run."""
         config = self.config
         _must_fit(config)
         team = current()
         config.machine = team.from_first(lambda: setup.resolve(config.machine))
         if options.dry_run:
             PretrainJob(pretraining(config)).run(options)
-            console.result("this is the first half; the second, fine-tuning, needs the weights of the first")
+            console.result("this is the first half, pretraining; the second, fine-tuning, needs its weights")
             return None
         run = open_shared(lambda: self._open(options))
         with ending_recorded(run):
@@ -85,14 +85,14 @@ class KnowledgeJob:
         )
 
     def _stages(self, run: RunFolder, options: RunOptions) -> None:
-        config, read = self.config, run.path / "pretrain"
+        config, pretrained = self.config, run.path / "pretrain"
         command = options.resume_command or f"attnlab resume {run.path}"
         label = f"{options.label}: " if options.label else ""
-        run_subrun("pretrain", pretraining(config), read, f"{label}pretraining", command)
-        run_subrun("finetune", fine_tuning(config, read), run.path / "finetune", f"{label}fine-tuning", command)
+        run_subrun("pretrain", pretraining(config), pretrained, f"{label}pretraining", command)
+        run_subrun("finetune", fine_tuning(config, pretrained), run.path / "finetune", f"{label}fine-tuning", command)
         if config.control:
-            unread = fine_tuning(config, read, fresh=True)
-            run_subrun("finetune", unread, run.path / "control", f"{label}fine-tuning, not pretrained", command)
+            control = fine_tuning(config, pretrained, fresh=True)
+            run_subrun("finetune", control, run.path / "control", f"{label}fine-tuning, not pretrained", command)
 
     def _report(self, path: Path) -> None:
         from attnlab.report.page import write_run_page
@@ -101,7 +101,7 @@ class KnowledgeJob:
 
 
 def pretraining(config: KnowledgeConfig) -> PretrainConfig:
-    """The first half as a configuration of its own."""
+    """The configuration of the first half."""
     part = config.pretrain.model_dump()
     part["training"]["seed"] = config.seed
     data = config.data.model_dump(exclude={"train", "dev", "test"})
@@ -111,7 +111,7 @@ def pretraining(config: KnowledgeConfig) -> PretrainConfig:
 
 
 def fine_tuning(config: KnowledgeConfig, pretrained: Path, fresh: bool = False) -> FinetuneConfig:
-    """The second half: world, vocabulary and shape come from the run it starts from."""
+    """The configuration of the second half; world, vocabulary and shape come from the pretrained run."""
     part = config.finetune.model_dump()
     part["training"]["seed"] = config.seed
     shared = {"start": {"run": str(pretrained), "fresh": fresh}, "machine": config.machine.model_dump()}
@@ -119,7 +119,7 @@ def fine_tuning(config: KnowledgeConfig, pretrained: Path, fresh: bool = False) 
 
 
 def _must_fit(config: KnowledgeConfig) -> None:
-    """What would only be found after the first half, found before it."""
+    """Raise before the first half for mistakes that only the second would meet."""
     data = config.data
     if (data.corpus is None) != (data.train is None):
         raise UserError("--corpus and --train belong together: a text to read and questions about it.")
@@ -131,7 +131,7 @@ def _must_fit(config: KnowledgeConfig) -> None:
 
 
 def _results(path: Path, config: KnowledgeConfig) -> dict[str, Any]:
-    """What the chain found, gathered from its runs."""
+    """The record of the chain, gathered from its runs."""
     halves = {name: read_record(path / name) for name in ("pretrain", "finetune")}
     results = dict(halves["finetune"]["results"])
     if config.control:

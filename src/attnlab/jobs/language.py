@@ -1,7 +1,7 @@
 """Train a GPT on a text read as one stream, and measure its loss on the end of that text.
 
 The reported weights are those of the last step: choosing the best ones on the validation part and then
-reporting on the same part would flatter whoever was evaluated more often.
+reporting on the same part would favour models that are evaluated more often.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder
 from attnlab.training.callbacks import TrainState
-from attnlab.training.estimate import estimate, measure_pace
+from attnlab.training.estimate import estimate, measure_speed
 from attnlab.training.objectives import NextToken, mean_loss
 
-AT_ONCE = 8192  # tokens a pass while measuring
+AT_ONCE = 8192  # tokens per pass while measuring
 LENGTHS_FILE = "lengths.json"
 
 
@@ -47,12 +47,12 @@ class LanguageJob(TrainingJob[LanguageConfig]):
             model.eval()
             results = _losses(model, train.sample(len(dev)), dev, config.measures.prefix_blocks, device)
             if config.measures.lengths:
-                found = losses_by_length(model, stream.dev, config.measures.lengths, device)
-                write_text(run.path / LENGTHS_FILE, json.dumps(found))
+                by_length = losses_by_length(model, stream.dev, config.measures.lengths, device)
+                write_text(run.path / LENGTHS_FILE, json.dumps(by_length))
             batches = self.batches(train)
-            pace = measure_pace(model, NextToken(), batches, config)
+            speed = measure_speed(model, NextToken(), batches, config)
             cost = estimate(model, NextToken(), batches, 1, device)
-            return {**results, "tokens_per_second": pace.tokens_a_second, "step_memory_mib": cost.bytes / 2**20}
+            return {**results, "tokens_per_second": speed.tokens_per_second, "step_memory_mib": cost.bytes / 2**20}
 
         facts = {
             "source": str(config.data.corpus),
@@ -79,20 +79,20 @@ class LanguageJob(TrainingJob[LanguageConfig]):
 
     @property
     def length(self) -> int:
-        """Tokens of a block, in training and in validation."""
+        """Tokens per block, in training and in validation."""
         return self.config.data.train_context or self.config.model.context
 
     def batches(self, train: Blocks) -> Batches:
-        """The training batches, as the run itself makes them."""
+        """The training batches, as in the run."""
         batch = self.config.batch
         plan = BatchPlan(train.lengths, batch.size, batch.tokens, seed=self.config.training.seed)  # type: ignore[arg-type]
         return Batches(train, plan, batch.accumulate)
 
     def read(self) -> Stream:
-        """The text, long enough for everything that will be asked of it."""
+        """Read the text; raise if it is too short for the blocks or the lengths to measure."""
         config = self.config
         if config.data.corpus is None:
-            raise UserError("--corpus is needed: the text file to learn from.")
+            raise UserError("--corpus is missing: give the text file to train on.")
         if self.length > config.model.context:
             raise UserError(
                 f"--train-context {self.length} is longer than the context of {config.model.context} "
@@ -110,15 +110,16 @@ def perplexity(loss: float) -> float:
 
 
 def _losses(model: GPT, train: Blocks, dev: Blocks, prefix_blocks: int, device: str) -> dict[str, float]:
-    """On a part of the training text as long as the validation text, on that, and on some of it in two ways."""
-    found = {"train": mean_of(model, train, device), "dev": mean_of(model, dev, device)}
+    """Losses on a part of the training text as long as the validation text, on the validation text, and on a sample of
+    it in one pass and prefix by prefix."""
+    losses = {"train": mean_of(model, train, device), "dev": mean_of(model, dev, device)}
     if prefix_blocks:
         some = dev.sample(prefix_blocks)
-        found["sample"] = mean_of(model, some, device)
+        losses["sample"] = mean_of(model, some, device)
         with torch.no_grad():
-            found["prefix"] = float(prefix_losses(model, some.tokens.to(device), some.targets.to(device)).mean())
-    return {f"{name}_loss": loss for name, loss in found.items()} | {
-        f"{name}_perplexity": perplexity(loss) for name, loss in found.items()
+            losses["prefix"] = float(prefix_losses(model, some.tokens.to(device), some.targets.to(device)).mean())
+    return {f"{name}_loss": loss for name, loss in losses.items()} | {
+        f"{name}_perplexity": perplexity(loss) for name, loss in losses.items()
     }
 
 
@@ -137,29 +138,29 @@ def mean_of(model: GPT, blocks: Blocks, device: str) -> float:
 
 
 def losses_by_length(model: GPT, dev: Tensor, lengths: list[int], device: str) -> dict[str, Any]:
-    """The loss on the validation text cut at each length; a length the model cannot read says why.
+    """The loss on the validation text cut at each length; for a length the model cannot read, the reason.
 
-    The text ends where the longest blocks end: lengths that divide the longest see the very same tokens.
+    The text ends where the longest blocks end: lengths that divide the longest see the same tokens.
     """
     end = (len(dev) - 1) // max(lengths) * max(lengths)
-    found: dict[str, Any] = {}
+    by_length: dict[str, Any] = {}
     for length in lengths:
         if model.longest is not None and length > model.longest:
-            found[str(length)] = {"reason": f"it has a table of {model.longest} positions and none beyond"}
+            by_length[str(length)] = {"reason": f"it has a table of {model.longest} positions and none beyond"}
             continue
         by_position = losses_by_position(model, Blocks.cut(dev[: end + 1], length), device)
-        found[str(length)] = {"loss": float(by_position.mean()), "by_position": by_position.tolist()}
-    return found
+        by_length[str(length)] = {"loss": float(by_position.mean()), "by_position": by_position.tolist()}
+    return by_length
 
 
 def token_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
-    """(B, T), for tokens and targets (B, T)."""
+    """Losses (B, T) for tokens and targets (B, T), in one pass."""
     logits = model(tokens)  # (B, T, V)
     return F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
 
 
 def prefix_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
-    """(B, T) as well, by T passes without a cache, which could hide a leak."""
+    """The same (B, T), in T passes without a cache, which could hide a leak."""
     losses = tokens.new_zeros(tokens.shape, dtype=next(model.parameters()).dtype)
     for t in range(tokens.shape[1]):
         logits = model(tokens[:, : t + 1])[:, -1]  # (B, V)

@@ -1,6 +1,6 @@
-"""Pretrain a BERT on masked words: one that exists, on a person's own text, or a new one with a vocabulary of its own.
+"""Pretrain a BERT on masked words: an existing one, continued on a new text, or a new one with its own vocabulary.
 
-The best weights on the documents kept aside end up in RUN/model, a Hugging Face folder with its tokenizer.
+The weights that are best on the held-out documents are stored in RUN/model, a Hugging Face folder with its tokenizer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from attnlab.training.loop import Metric
 from attnlab.training.objectives import Evaluate, MaskedWords
 
 DEV_SHARE = 0.05
-GOING_ON, BEGINNING = 1e-4, 5e-4  # learning rates of weights that know something, and of weights that do not
+CONTINUED_RATE, NEW_RATE = 1e-4, 5e-4  # learning rates for pretrained and for new weights
 GPT_ONLY = (
     ("data", "tokens"),
     ("data", "questions"),
@@ -46,7 +46,7 @@ GPT_ONLY = (
 
 
 class MaskedPretraining:
-    """Fills in what the configuration leaves open, so that the run's own says how it was."""
+    """Builds the parts; fills in what the configuration leaves open, so that the run records it."""
 
     def __init__(self, config: PretrainConfig) -> None:
         self.config = config
@@ -56,7 +56,7 @@ class MaskedPretraining:
         refuse_settings(GPT_ONLY, config, "is for a GPT, and --objective mlm pretrains a BERT: leave it out.")
         self._fill_in()
         train, dev = split_documents(documents, config.data.dev_share, config.training.seed)
-        model, tokenizer = self._begun(facts) if config.masking.start else self._new(train)
+        model, tokenizer = self._load_start(facts) if config.masking.start else self._build_new(train)
         rows, dev_rows = self._rows(train, tokenizer), self._rows(dev, tokenizer)
         facts |= {
             "documents": len(train),
@@ -74,8 +74,8 @@ class MaskedPretraining:
             load_best(model, run.path)
             tokenizer.save_pretrained(run.path / "model")
             model.save_pretrained(run.path / "model")
-            found = evaluate(model.eval()) if evaluate else {}
-            return {f"dev_{name}": value for name, value in found.items()} | {"model": str(run.path / "model")}
+            scores = evaluate(model.eval()) if evaluate else {}
+            return {f"dev_{name}": value for name, value in scores.items()} | {"model": str(run.path / "model")}
 
         return Parts(
             model,
@@ -94,9 +94,9 @@ class MaskedPretraining:
         if "dev_share" not in config.data.model_fields_set:
             config.data.dev_share = DEV_SHARE
         if "lr" not in config.optimizer.model_fields_set:
-            config.optimizer.lr = GOING_ON if config.masking.start else BEGINNING
+            config.optimizer.lr = CONTINUED_RATE if config.masking.start else NEW_RATE
 
-    def _new(self, documents: Sequence[str]) -> tuple[BertForMaskedLanguageModel, WordPiece]:
+    def _build_new(self, documents: Sequence[str]) -> tuple[BertForMaskedLanguageModel, WordPiece]:
         section = self.config.model
         tokenizer = WordPiece.learn(documents, self.config.masking.vocabulary)
         shape = BertConfig(
@@ -110,40 +110,42 @@ class MaskedPretraining:
         )
         return BertForMaskedLanguageModel(shape), tokenizer
 
-    def _begun(self, facts: dict[str, Any]) -> tuple[BertForMaskedLanguageModel, WordPiece]:
-        """The model and tokenizer of a folder; what is said of the shape must be what it is."""
+    def _load_start(self, facts: dict[str, Any]) -> tuple[BertForMaskedLanguageModel, WordPiece]:
+        """The model and tokenizer of a folder; a shape that is given must be that of the model."""
         config, section = self.config, self.config.model
         if config.masking.vocabulary != default_of(PretrainConfig, ("masking", "vocabulary")):
             raise UserError("--vocabulary is for a new BERT: the one of --from has its own vocabulary.")
         folder = find_bert(str(config.masking.start)).resolve()
         tokenizer = WordPiece.from_pretrained(folder)
         model = BertForMaskedLanguageModel.from_pretrained(folder, **self._changes())
-        has = model.config
+        shape = model.config
         for name in ("layers", "heads", "width"):
-            if name in section.model_fields_set and getattr(section, name) != getattr(has, name):
-                raise UserError(f"--{name} {getattr(section, name)}: {folder} has {getattr(has, name)}: leave it out.")
-            setattr(section, name, getattr(has, name))
+            if name in section.model_fields_set and getattr(section, name) != getattr(shape, name):
+                raise UserError(
+                    f"--{name} {getattr(section, name)}: {folder} has {getattr(shape, name)}: leave it out."
+                )
+            setattr(section, name, getattr(shape, name))
         if "context" not in section.model_fields_set:
-            section.context = min(section.context, has.context)
-        if section.context > has.context:
-            raise UserError(f"--context {section.context} is more than the {has.context} positions of {folder}.")
+            section.context = min(section.context, shape.context)
+        if section.context > shape.context:
+            raise UserError(f"--context {section.context} is more than the {shape.context} positions of {folder}.")
         config.masking.start = str(folder)
         facts |= {"start": str(folder), "start_sha256": fingerprint(folder)}
-        if model.weight_report is not None and (told := model.weight_report.sentence()):
-            facts["start_weights"] = told  # a head built anew has much to learn: said once, and kept
+        if model.weight_report is not None and (note := model.weight_report.sentence()):
+            facts["start_weights"] = note  # a new head needs more training
         return model, tokenizer
 
     def _changes(self) -> dict[str, Any]:
-        """What the section of the model says besides the size."""
+        """The settings of the model besides its size, where given."""
         section = self.config.model
-        said: dict[str, Any] = {name: getattr(section, name) for name in ("activation", "tied")}
-        said |= {"dropout": section.dropout, "attention_dropout": section.dropout}
+        changes: dict[str, Any] = {name: getattr(section, name) for name in ("activation", "tied")}
+        changes |= {"dropout": section.dropout, "attention_dropout": section.dropout}
         if section.attention != default_of(PretrainConfig, ("model", "attention")):
-            said["attention"] = section.attention
-        return {name: value for name, value in said.items() if value is not None}
+            changes["attention"] = section.attention
+        return {name: value for name, value in changes.items() if value is not None}
 
     def _rows(self, documents: Sequence[str], tokenizer: WordPiece) -> MaskedRows:
-        """Long documents are several rows: nothing is left out."""
+        """The documents as rows; a long one is cut into several, without loss."""
         config = self.config
         rows = [row for text in documents for row in blocks(text, tokenizer, config.model.context)]
         settings = config.masking
@@ -151,8 +153,8 @@ class MaskedPretraining:
         return MaskedRows(rows, masking)
 
     def _files(self) -> dict[str, str]:
-        own = self.config.model.attention
-        return {"attention.py": Path(own).read_text(encoding="utf-8")} if own.endswith(".py") else {}
+        attention = self.config.model.attention
+        return {"attention.py": Path(attention).read_text(encoding="utf-8")} if attention.endswith(".py") else {}
 
 
 @dataclass
@@ -165,27 +167,27 @@ class TrainedBert:
 
 
 def load_bert(run: Path) -> TrainedBert:
-    """The model in RUN/model, which a finished run has."""
+    """The model in RUN/model; raises if the run is not finished."""
     folder = run / "model"
     if not folder.is_dir():
-        raise UserError(f"{run} has no model yet: let it finish, or resume it with 'attnlab resume {run}'.")
+        raise UserError(f"{run} has no model yet: wait until it finishes, or resume it with 'attnlab resume {run}'.")
     return TrainedBert(run, BertForMaskedLanguageModel.from_pretrained(folder), WordPiece.from_pretrained(folder))
 
 
 def score(rows: MaskedRows, device: str) -> Evaluate:
-    """Loss and accuracy over all masked pieces of a set; the same pieces are masked every time."""
+    """Loss and accuracy over all masked pieces of a set; every call masks the same pieces."""
     batches = Batches(rows, BatchPlan(rows.lengths))
 
     @torch.no_grad()
     def evaluate(model: nn.Module) -> dict[str, float]:
-        loss = right = count = 0.0
+        loss = correct = count = 0.0
         for batch in batches.once():
             inputs = batch.to(torch.device(device)).inputs
             targets = inputs["labels"][inputs["labels"] != IGNORE]  # (M,)
             output = model(**inputs)
             loss += float(output.loss) * targets.numel()
-            right += float((output.masked_logits.argmax(-1) == targets).sum())
+            correct += float((output.masked_logits.argmax(-1) == targets).sum())
             count += targets.numel()
-        return {"loss": loss / max(1.0, count), "accuracy": right / max(1.0, count)}
+        return {"loss": loss / max(1.0, count), "accuracy": correct / max(1.0, count)}
 
     return evaluate

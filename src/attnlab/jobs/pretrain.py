@@ -1,4 +1,4 @@
-"""Pretrain a GPT on a corpus: next tokens, or corrupted spans. Masked words, which make a BERT, are in masked.py."""
+"""Pretrain a GPT on a corpus: next tokens, or corrupted spans. For masked words (BERT) see masked_words.py."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class PretrainJob(TrainingJob[PretrainConfig]):
         if corpus.longer:
             changes = [
                 f"{corpus.longer} of {len(train)} documents are longer than the context of {config.model.context}: "
-                "an epoch sees a part of them."
+                "each epoch sees only a part of them."
             ]
         sources: list[SequenceSource] = [corpus]
         if pairs:
             sources.append(QuestionExamples(pairs["train"], vocabulary, config.model.context, config.data.questions))
-        evaluate, metric = self._watch(dev, pairs, vocabulary, device)
+        evaluate, metric = self._measure(dev, pairs, vocabulary, device)
         return Parts(
             model,
             NextToken(),
@@ -70,11 +70,11 @@ class PretrainJob(TrainingJob[PretrainConfig]):
 
     @classmethod
     def load(cls, run: Path) -> TrainedModel:
-        """A GPT, or the BERT that masked words made."""
+        """A GPT, or a BERT if the run was trained on masked words."""
         return load_gpt(run) if (run / "vocabulary.json").is_file() else load_bert(run)
 
     def _saved_vocabulary(self) -> Vocabulary | None:
-        """A resumed run keeps its own, which an earlier version may have built by another rule."""
+        """The vocabulary of a resumed run: an earlier version may have built it by another rule."""
         file = None if self.resumed is None else self.resumed / "vocabulary.json"
         return Vocabulary.read(file) if file is not None and file.is_file() else None
 
@@ -100,7 +100,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
         return texts
 
     def _questions(self, facts: dict[str, Any]) -> dict[str, list[Pair]]:
-        """Questions to mix in, and those to watch, by split; none unless asked for."""
+        """Questions to train on (train) and to measure (dev), by split; empty unless configured."""
         data = self.config.data
         if data.world_questions:
             if data.corpus is not None or data.questions is not None:
@@ -108,7 +108,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
             return {split: self._world.questions(split) for split in ("train", "dev")}
         if data.questions is None:
             if data.dev is not None:
-                raise UserError("--dev needs --questions: without questions to learn from, none can be answered.")
+                raise UserError("--dev needs --questions: the model must learn from questions to answer any.")
             return {}
         files = {"train": data.questions, "dev": data.dev}
         facts |= {
@@ -127,10 +127,10 @@ class PretrainJob(TrainingJob[PretrainConfig]):
             config.objective.hidden_only,
         )
 
-    def _watch(
+    def _measure(
         self, documents: list[list[int]], pairs: dict[str, list[Pair]], vocabulary: Vocabulary, device: str
     ) -> tuple[Evaluate | None, Metric | None]:
-        """What is measured while training: answers to questions, else the loss on documents kept aside, or nothing."""
+        """What is measured while training: answers to questions, else the loss on held-out documents, or nothing."""
         if "dev" in pairs:
             return accuracy_measure(vocabulary, pairs["dev"]), Metric("accuracy", "higher")
         if not documents:
@@ -140,6 +140,6 @@ class PretrainJob(TrainingJob[PretrainConfig]):
 
 
 def refuse_masking(config: PretrainConfig) -> None:
-    """Settings of masked words without masked words."""
+    """Raise for a setting of masked words without --objective mlm."""
     keys = [key for key in leaves(PretrainConfig) if key[0] == "masking"]
     refuse_settings(keys, config, "is for masked words: add --objective mlm or leave it out.")

@@ -1,4 +1,4 @@
-"""The kinds of jobs by name: settings, measures, and where the job itself is. Free of torch: help must be quick."""
+"""The kinds of jobs by name: settings, measures, and the class of the job. Does not import torch: --help is fast."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Kind:
     config: type[Section]
     job: Callable[[], type[Job]]
     measures: tuple[Measure, ...] = ()
-    """By what its runs are judged; without any, such runs cannot be compared or searched."""
+    """The measures of its runs; without any, runs cannot be compared or searched."""
     without_test: Mapping[Key, Any] = field(default_factory=dict)
-    """Settings that keep a run away from its test split; then `Job.score_test` scores the one that was chosen."""
+    """Settings with which a run does not use its test split; `Job.score_test` then scores the winner."""
 
     @property
     def seed(self) -> Key:
-        """The setting that holds the seed."""
+        """The key of the seed."""
         return next(key for key in leaves(self.config) if key[-1] == "seed")
 
     @property
@@ -124,12 +124,12 @@ KINDS = {
 
 
 def measured() -> list[str]:
-    """The kinds whose runs are judged by some measure: those that can be compared and searched."""
+    """The kinds that have a measure, so that their runs can be compared and searched."""
     return [name for name, kind in KINDS.items() if kind.measures]
 
 
 def kind_of_run(path: Path) -> Kind:
-    """The kind of a run folder; one that is none of these is one sentence."""
+    """The kind of a run folder; raises for any other kind."""
     name = read_record(path)["kind"]
     if name not in KINDS:
         raise UserError(f"{path} is a {name} run, which cannot be resumed: start it again.")
@@ -142,6 +142,6 @@ def saved_config(path: Path) -> Section:
 
 
 def must_be_resumable(path: Path) -> None:
-    """One sentence for a run that cannot be resumed."""
+    """Raise if the run is finished."""
     if read_status(path)["state"] == "finished":
         raise UserError(f"{path} is finished: there is nothing to resume ('attnlab runs show {path}').")

@@ -1,4 +1,4 @@
-"""Trainings of an assignment's scripts: the same command, typed again, resumes at the last checkpoint."""
+"""Training in the scripts of an assignment: running the same command again resumes from the last checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ C = TypeVar("C", bound=JobConfig)
 
 
 def train_or_resume(job: Trainable[C], folder: Path, label: str, overwrite: bool = False) -> None:
-    """Train in `folder`; a run that is there must have the same settings and data, and is resumed."""
+    """Train in `folder`; an existing run must have the same settings and data, and is resumed."""
     remove_unstarted(folder)
     resume = is_run(folder) and not overwrite
     if resume:
@@ -30,14 +30,14 @@ def train_or_resume(job: Trainable[C], folder: Path, label: str, overwrite: bool
 
 
 def remove_unstarted(folder: Path) -> None:
-    """Remove a folder whose process was killed before the run started: it contains nothing that was trained."""
+    """Remove a folder whose process was killed before the run started: it contains no training."""
     names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
     if "run.json" not in names and all(n in ("lock", "config.yaml") or n.endswith(".tmp") for n in names):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def settings_of_run(settings: C, folder: Path) -> C:
-    """The configuration the run was started with, machine included; a different one is refused."""
+    """The configuration the run was started with, machine included; raises if `settings` differ."""
     saved = check(type(settings), read_config(folder))
     then, now = saved.model_dump(), settings.model_dump()
     now["machine"] = {
@@ -47,7 +47,7 @@ def settings_of_run(settings: C, folder: Path) -> C:
         for name, value in values.items():
             if value != then[section][name]:
                 raise UserError(
-                    f"{folder} holds a training with {section}.{name} {then[section][name]}, and this one has {value}: "
-                    "type the command it was begun with, or remove the folder to begin anew."
+                    f"{folder} was trained with {section}.{name} {then[section][name]}, got {value}: "
+                    "use the command it was started with, or remove the folder to start again."
                 )
     return saved

@@ -1,4 +1,4 @@
-"""One run of several that belong together: started, resumed, or skipped when it is finished."""
+"""One of several runs that belong together: started, resumed, or skipped if finished."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run_subrun(
     resume_command: str | None = None,
     callbacks: tuple[Callback, ...] = (),
 ) -> None:
-    """Train into `path` what is missing there; a run that was started keeps its configuration."""
+    """Start or resume the run in `path`, unless it is finished; a started run keeps its configuration."""
     state = current().from_first(lambda: _state(path))
     if state == "finished":
         return
@@ -35,7 +35,7 @@ def run_subrun(
 
 
 def keep_only_weights(path: Path) -> None:
-    """Drop optimizer states of a finished run: it is never resumed, and many runs would fill the disk."""
+    """Delete the optimizer states of a finished run: it is never resumed, and many runs would fill the disk."""
     for folder in path.rglob("checkpoints"):
         Checkpoints(folder).keep_weights()
 
@@ -50,7 +50,7 @@ def _state(path: Path) -> str | None:
 
 @contextmanager
 def ending_recorded(run: RunFolder) -> Iterator[None]:
-    """Record an interruption or failure in the status of the run that holds the others, and release its folder."""
+    """Record an interruption or failure in the status of the outer run, and release its folder."""
     try:
         yield
     except Interrupted as interruption:

@@ -21,7 +21,7 @@ PERCENT = PercentFormatter(1.0, decimals=0)
 
 
 def bars(rows: Sequence[MeasuredRow], measures: Sequence[Measure], collapsed: Collection[str]) -> Any:
-    """One bar for dev and one for test, with intervals over seeds; at 0, with its reason, what could not be run."""
+    """One bar for dev and one for test, with intervals over seeds; a variant without runs is at 0, with its reason."""
     height = 0.8 / len(measures)
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.6, 1.4 + (0.3 * len(measures) + 0.1) * len(rows)))
@@ -52,7 +52,7 @@ def bars(rows: Sequence[MeasuredRow], measures: Sequence[Measure], collapsed: Co
 def _bar(axes: Any, place: float, height: float, mean: Mean, colour: str, collapsed: bool) -> None:
     value = mean.mean if mean.count else 0.0
     low, high = mean.interval or (value, value)
-    within = [[value - max(0.0, low)], [min(1.0, high) - value]]  # no share lies outside
+    within = [[value - max(0.0, low)], [min(1.0, high) - value]]  # a share is between 0 and 1
     axes.barh(
         place,
         value,
@@ -72,8 +72,10 @@ def _bar(axes: Any, place: float, height: float, mean: Mean, colour: str, collap
 
 def _baselines(axes: Any, rows: Sequence[MeasuredRow], measures: Sequence[Measure]) -> list[Any]:
     """The accuracy of the most common class: one line per split, or one where they agree."""
-    found = {m.split: values for m in measures if (values := [v for r in rows for v in r.by_seed(m.baseline).values()])}
-    levels: dict[str, float] = {split: sum(values) / len(values) for split, values in found.items()}
+    by_split = {
+        m.split: values for m in measures if (values := [v for r in rows for v in r.by_seed(m.baseline).values()])
+    }
+    levels: dict[str, float] = {split: sum(values) / len(values) for split, values in by_split.items()}
     if len({round(level, 3) for level in levels.values()}) == 1:
         levels = {"": next(iter(levels.values()))}
     return [
@@ -89,13 +91,13 @@ def _baselines(axes: Any, rows: Sequence[MeasuredRow], measures: Sequence[Measur
 
 
 def worth(rows: Sequence[MeasuredRow], measure: Measure, chosen: str | None, collapsed: Collection[str]) -> Any:
-    """Accuracy against the time of a run, with intervals over seeds; a line joins what nothing beats in both."""
+    """Accuracy against the time of a run, with intervals over seeds; a dashed line joins the Pareto front."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(8.2, 4.2))
         shown: list[tuple[float, float]] = []
         for n, row in enumerate(rows):
             score, seconds, colour = row.mean(measure.name), row.mean("seconds"), COLOURS[n % len(COLOURS)]
-            left = min(seconds.half_width or 0.0, 0.9 * seconds.mean)  # a logarithmic axis knows no zero
+            left = min(seconds.half_width or 0.0, 0.9 * seconds.mean)  # a logarithmic axis has no zero
             axes.errorbar(
                 seconds.mean,
                 score.mean,
@@ -132,7 +134,9 @@ def worth(rows: Sequence[MeasuredRow], measure: Measure, chosen: str | None, col
             )
         axes.set_xscale("log")
         costs, scores = zip(*shown, strict=True)
-        axes.set_xlim(min(costs) / 1.6, max(costs) * 1.6)  # room for the runs: one wide interval must not squeeze all
+        axes.set_xlim(
+            min(costs) / 1.6, max(costs) * 1.6
+        )  # fitted to the runs: one wide interval must not squeeze the rest
         axes.set_ylim(max(0.0, min(scores) - 0.05), min(1.02, max(scores) + 0.05))
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:,g}")

@@ -1,4 +1,4 @@
-"""Figures of a comparison: where each variant ends, and how that depends on a setting."""
+"""Figures of a comparison: the final measure of each variant, and its dependence on a setting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def style_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def endings(rows: Sequence[MeasuredRow], measure: Measure) -> Any:
-    """The measure that ranks: the mean of every variant with its interval, and each run."""
+    """The ranking measure: the mean of every variant with its interval, and one tick per run."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
         shown: list[float] = []
@@ -118,7 +118,7 @@ def along(
             axes.set(xlabel=axis, title="" if len(lines) == 1 else shown[0].title)
             if all(measure.share for measure in shown):
                 axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-        if all(measure.share for measure in measures):  # from 0 up to the highest value, alike in all panels
+        if all(measure.share for measure in measures):  # from 0 to the highest value, the same in all panels
             top = max(axes.get_ylim()[1] for axes in drawn[0])
             for axes in drawn[0]:
                 axes.set_ylim(0, min(1.02, top))

@@ -1,4 +1,4 @@
-"""Figures of a comparison of language models: loss curves, what the future was worth, loss by length."""
+"""Figures of a comparison of language models: loss curves, the effect of hiding the future, loss by length."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def _lines(axes: Any, curves: Sequence[LossCurve], styles: Any, across: Callable
     for curve in curves:
         name = f"{curve.label} (sees the future)" if curve.leaks else curve.label
         _band(axes, across(curve), curve.losses, name, styles[curve.label])
-        shown += curve.losses[1:] or curve.losses  # the first steps are alike and would squeeze the rest
+        shown += curve.losses[1:] or curve.losses  # the first values are nearly equal and would squeeze the rest
     _show(axes, shown)
 
 
 def _show(axes: Any, means: Sequence[Mean]) -> None:
-    """Make room for the means; one wide band must not squeeze all lines."""
+    """Fit the axis to the means; one wide band must not squeeze all lines."""
     values = [mean.mean for mean in means]
     if values:
         room = 0.06 * (max(values) - min(values)) + 0.01

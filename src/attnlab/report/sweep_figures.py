@@ -28,7 +28,7 @@ class SweptRow(Protocol):
 
 
 class SweptResults(Protocol):
-    """What the figures need to know of a sweep."""
+    """The part of a sweep's results that the figures need."""
 
     @property
     def axes(self) -> Mapping[str, Axis]: ...
@@ -189,7 +189,7 @@ def parallel(results: SweptResults) -> Any:
 
 
 def way(results: SweptResults, history: tuple[Sequence[int], Sequence[float]]) -> Any:
-    """Each trial's score in the order they were begun, and the best so far."""
+    """The score of each trial in the order they were started, and the best so far."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
         rows = results.finished
@@ -215,7 +215,7 @@ def way(results: SweptResults, history: tuple[Sequence[int], Sequence[float]]) -
 
 
 def weights(importance: Mapping[str, float]) -> Any:
-    """How much each setting matters."""
+    """The importance of each setting."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 1.0 + 0.4 * len(importance)))
         axes.barh(list(importance)[::-1], list(importance.values())[::-1], color=COLOURS[0], height=0.6)

@@ -1,1 +1,1 @@
-"""The training engine: one loop, and the parts handed to it."""
+"""The training engine: one loop, and the parts it is given."""

@@ -29,7 +29,7 @@ class Adversarial:
         seen: list[Tensor] = []
         with _replaced(self.words, seen, None):
             loss = self.main(model, batch)
-        vectors, moved = seen  # (B, T, C) each; the second is zero and only there for its gradient
+        vectors, moved = seen  # (B, T, C) each; the second is zero and exists only for its gradient
         (gradient,) = torch.autograd.grad(loss, moved, retain_graph=True)
         with _replaced(self.words, [], self.move(vectors.detach(), gradient, batch.inputs.get("attention_mask"))):
             return (loss + self.main(model, batch)) / 2

@@ -1,4 +1,4 @@
-"""The largest batch that fits, found by doubling until it fails, then bisecting.
+"""The largest batch that fits, searched for by doubling until it fails, then bisecting.
 
 Each trial passes the longest examples forward and backward. On a GPU a trial fails by running out of memory, on a CPU
 by going over a budget (half of the free memory by default), because a machine without free memory kills the process.
@@ -65,16 +65,16 @@ def find_batch_size(
     device: str,
     budget: float | None = None,
     processes: int = 1,
-    here: int | None = None,
+    local_processes: int | None = None,
 ) -> BatchSize:
     """The largest size that fits, tried on a copy of `model`; `budget` in bytes.
 
-    One process tries while the others wait. Each has its own GPU, or an equal part of the memory that the `here`
-    processes on this machine share.
+    One process tries while the others wait. Each has its own GPU, or an equal part of the memory that the
+    `local_processes` on this machine share.
     """
     allowed = budget if budget is not None else _default_budget(device)
     if not device.startswith("cuda"):
-        allowed /= here or processes
+        allowed /= local_processes or processes
     trial = _Trial(model, objective, batches, device, allowed)
     limit = min(LIMIT, len(batches.plan.lengths))
     with random_untouched():

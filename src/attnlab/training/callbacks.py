@@ -1,7 +1,7 @@
-"""Beside the training loop: metrics to a file, to TensorBoard, to the screen.
+"""Callbacks of the training loop: metrics to a file and to TensorBoard, and the state that callbacks see.
 
-A callback sees every step and every evaluation and changes nothing. It may end the run by raising `Stopped`; the state
-is saved first.
+A callback receives every step and every evaluation and changes nothing. It may end the run by raising `Stopped`; the
+state is saved first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class TrainState:
     """The progress of a run, in plain values that fit in a JSON file."""
 
-    step: int = 0  # optimizer steps made
+    step: int = 0  # optimizer steps done
     epoch: int = 0  # the epoch the next batch is from
     batch: int = 0  # its position in that epoch
     examples: int = 0
@@ -46,7 +46,7 @@ class TrainState:
 
 @dataclass(frozen=True)
 class StepReport:
-    """What is known of one optimizer step without waiting for the device."""
+    """The facts about one optimizer step that need no wait for the device."""
 
     lr: float
     seconds: float
@@ -220,6 +220,8 @@ class Step:
 
 
 class Window:
+    """The steps since the last logged line; losses stay on the device until they are needed."""
+
     def __init__(self) -> None:
         self.pending: list[Step] = []  # losses still on the device
         self.reports: list[StepReport] = []
@@ -230,7 +232,7 @@ class Window:
         self.pending.append(Step(report, loss, norm, where))
 
     def settle(self, processes: Processes, infinite_norms: bool) -> NotFinite | None:
-        """Fetch the pending losses, summed over the processes, in one go; the first that is not finite is returned."""
+        """Fetch the pending losses, summed over the processes, at once; returns the first that is not finite."""
         steps, self.pending = self.pending, []
         if not steps:
             return None

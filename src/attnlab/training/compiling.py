@@ -16,13 +16,13 @@ def compiled(model: nn.Module) -> nn.Module:
 
 
 def why_not(device: str) -> str:
-    """Why nothing can be compiled here, found out by trying; empty if it can."""
+    """The reason why compiling does not work on this machine, from a trial; empty if it works."""
 
-    def anything(x: Tensor) -> Tensor:
+    def trial(x: Tensor) -> Tensor:
         return x.sin() + 1
 
     try:
-        torch.compile(anything, dynamic=True)(torch.ones(4, device=device))
-    except Exception as error:  # whatever is thrown by the compilers below
+        torch.compile(trial, dynamic=True)(torch.ones(4, device=device))
+    except Exception as error:  # compilers raise many kinds
         return first_line(error)
     return ""

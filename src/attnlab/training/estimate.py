@@ -1,7 +1,7 @@
 """Time and memory of a run before it starts, from a few real steps on a copy of the model.
 
 A GPU's allocator counts memory itself. On a CPU torch's profiler lists every allocation; the resident memory of the
-process would not do, because freed memory often stays with it.
+process is not usable, because freed memory often stays with it.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Estimate:
 
 
 def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: int, device: str) -> Estimate:
-    """Measure the time of a few typical batches and the memory of the longest one, this process's part of each."""
+    """Measure the time of a few typical batches and the memory of the longest one, each as this process's share."""
     trial = copy.deepcopy(model).to(device).train()
     weights = sum(p.numel() * p.element_size() for p in trial.parameters())
     learning = sum(p.numel() * p.element_size() for p in trial.parameters() if p.requires_grad)
@@ -118,30 +118,30 @@ WARM_UP, TIMED = 3, 12  # steps
 
 
 @dataclass(frozen=True)
-class Pace:
-    """The seconds and the tokens of some steps."""
+class TrainingSpeed:
+    """The seconds and tokens of each measured step."""
 
     seconds: list[float]
     tokens: list[int]
 
     @property
-    def seconds_a_step(self) -> float:
+    def seconds_per_step(self) -> float:
         return median(self.seconds)
 
     @property
-    def tokens_a_second(self) -> float:
+    def tokens_per_second(self) -> float:
         return median(tokens / max(1e-9, seconds) for tokens, seconds in zip(self.tokens, self.seconds, strict=True))
 
 
 class Stopwatch(Callback):
-    """Notes the time and the tokens of each step."""
+    """Records the seconds and tokens of each step; of a single thread, processor time."""
 
-    def __init__(self, alone: bool) -> None:
-        self.clock = time.process_time if alone else time.perf_counter
+    def __init__(self, single_thread: bool) -> None:
+        self.clock = time.process_time if single_thread else time.perf_counter
         self.seconds: list[float] = []
         self.tokens: list[int] = []
 
-    def on_start(self, state: TrainState, outlook: RunLength) -> None:
+    def on_start(self, state: TrainState, length: RunLength) -> None:
         self.last = self.clock()
 
     def on_step(self, state: TrainState, report: StepReport) -> None:
@@ -151,11 +151,11 @@ class Stopwatch(Callback):
         self.last = now
 
 
-def measure_pace(model: nn.Module, objective: Objective, batches: Batches, config: JobConfig) -> Pace:
-    """Train a copy for a few steps; the machine's settings must be resolved. Compiling is not counted."""
+def measure_speed(model: nn.Module, objective: Objective, batches: Batches, config: JobConfig) -> TrainingSpeed:
+    """The speed of training a copy for a few steps; machine settings must be resolved. Compiling is not counted."""
     steps = WARM_UP + TIMED
     settings = config.training.model_copy(update={"steps": steps, "epochs": None, "evaluate_every": "0 steps"})
-    watch = Stopwatch(alone=config.machine.device == "cpu" and config.machine.threads == 1)
+    watch = Stopwatch(single_thread=config.machine.device == "cpu" and config.machine.threads == 1)
     trial = copy.deepcopy(model)
     with random_untouched():
         Trainer(
@@ -168,4 +168,4 @@ def measure_pace(model: nn.Module, objective: Objective, batches: Batches, confi
             ),
             Environment(make_accelerator(config.machine), callbacks=[watch], compile=config.machine.compile == "on"),
         ).fit()
-    return Pace(watch.seconds[WARM_UP:], watch.tokens[WARM_UP:])
+    return TrainingSpeed(watch.seconds[WARM_UP:], watch.tokens[WARM_UP:])

@@ -1,8 +1,8 @@
-"""The one training loop of the lab. It knows nothing of GPT, BERT or labels.
+"""The one training loop of the lab. It is independent of GPT, BERT or labels.
 
 A model and an objective give a loss; batches come from a stream that can start anywhere; devices and precision come
 from `accelerate`, and what several processes must agree on from `processes`: each works on its part of a batch, and all
-end a step with the same weights. zero_grad, backward and step stand in `_step`, in plain sight.
+end a step with the same weights. zero_grad, backward and step are in `_step`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Metric:
 
 @dataclass
 class Learner:
-    """What learns, from what, and how it is judged on dev."""
+    """The model, its objective and data, and how it is evaluated on dev."""
 
     model: nn.Module
     objective: Objective
@@ -60,12 +60,12 @@ class Learner:
     evaluate: Evaluate | None = None
     metric: Metric | None = None
     whole: nn.Module | None = None
-    """The unsharded model beside a sharded one: it is what is evaluated and saved."""
+    """The unsharded copy of a sharded model, used for evaluation and saving."""
 
 
 @dataclass
 class Plan:
-    """How the weights are updated, how long, and when to log, evaluate and save."""
+    """How the weights are updated, for how long, and when to log, evaluate and save."""
 
     optimizer: torch.optim.Optimizer
     schedule: Schedule
@@ -75,7 +75,7 @@ class Plan:
 
 @dataclass
 class Environment:
-    """Where training runs and who watches it."""
+    """Where training runs, its checkpoints and its callbacks."""
 
     accelerator: Accelerator
     processes: Processes = ALONE
@@ -86,14 +86,14 @@ class Environment:
 
 
 class Trainer:
-    """Trains a model. What changes is in `state`, the model and the optimizer."""
+    """Trains a model. Everything that changes is in `state`, the model and the optimizer."""
 
     def __init__(self, learner: Learner, plan: Plan, environment: Environment) -> None:
         accelerator = environment.accelerator
         self.accelerator, self.processes, self.compile = accelerator, environment.processes, environment.compile
         self.model, self.optimizer = accelerator.prepare(learner.model, plan.optimizer)
         self.whole = self.model if learner.whole is None else learner.whole.to(accelerator.device)
-        # Steps use the compiled model. Evaluation and decoding take the model itself: their shapes are always new.
+        # Steps use the compiled model. Evaluation and decoding use the model itself: their shapes vary too much.
         self.losses = StepLoss(compiled(self.model) if environment.compile else self.model, learner.objective)
         self.stepping = environment.processes.spread(self.losses)
         self.learning = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
@@ -103,24 +103,24 @@ class Trainer:
         self.checkpoints, self.callbacks = environment.checkpoints, environment.callbacks
         self.stop = environment.stop
         self.state = TrainState()
-        self.asked_to_stop = False
+        self.stop_requested = False
         self.window = Window()
 
     def fit(self) -> TrainState:
-        """Train from where `state` stands to the end, to early stopping or to an interruption."""
-        self._tell("on_start", self.state, RunLength(self.schedule.steps, self.batches.steps_in(0)))
+        """Train from `state` to the end, to early stopping or to an interruption."""
+        self._notify("on_start", self.state, RunLength(self.schedule.steps, self.batches.steps_in(0)))
         try:
             self._run_or_save()
-            self._put_together()
+            self._gather_sharded()
         except OSError as error:
             if error.errno not in DISK_FULL:
                 raise
             raise RunFailed(
                 f"the disk is full: the checkpoint of step {self.state.step} could not be written. "
-                "The checkpoints before it are whole: free some space and resume."
+                "The earlier checkpoints are complete: free some space and resume."
             ) from error
         finally:
-            self._tell("on_end", self.state)
+            self._notify("on_end", self.state)
         return self.state
 
     def _run_or_save(self) -> None:
@@ -133,9 +133,9 @@ class Trainer:
     def _run(self) -> None:
         state = self.state
         self.model.train()
-        self._evaluate_if_due()  # one that an interruption cut short
+        self._evaluate_if_due()  # an evaluation that was interrupted
         if not self._finished():
-            self._compile_if_asked()
+            self._compile_if_enabled()
             for step_batches, place in self.batches.stream(state.epoch, state.batch):
                 report = self._step(step_batches)
                 state.step += 1
@@ -143,24 +143,24 @@ class Trainer:
                 self._count(report)
                 if state.step % self.settings.log_every == 0:
                     self._log()
-                self._tell("on_step", state, report)
+                self._notify("on_step", state, report)
                 self._evaluate_if_due()
                 if self._finished():
                     break
                 if self._due(self.settings.save_every):
                     self.save()
-                self._stop_if_asked()
+                self._stop_if_requested()
         self.save()
 
-    def _compile_if_asked(self) -> None:
-        """Compile on the first batch there is, wherever the run stands: the code made depends on what is seen first."""
+    def _compile_if_enabled(self) -> None:
+        """Compile on the first batch of the run, also after a resume: the compiled code depends on the first batch."""
         if not self.compile:
             return
         first = self.batches.share(self.batches.plan.epoch(0)[0], 0).to(self.accelerator.device)
         with random_untouched():
             try:
                 self.accelerator.backward(self.stepping(first, [1.0] * len(self.losses.weights(first))))
-            except Exception as error:  # whatever is thrown by the compilers below
+            except Exception as error:  # compilers raise many kinds
                 raise RunFailed(
                     f"torch.compile does not work for this model here ({first_line(error)}): use --compile off."
                 ) from error
@@ -182,7 +182,7 @@ class Trainer:
                 float(self.stop.received is not None),
             ]
         )
-        self.asked_to_stop = stops > 0  # every process learns it at the same step
+        self.stop_requested = stops > 0  # known to every process at the same step
         losses: list[Tensor] = []
         self.optimizer.zero_grad()
         for n, (batch, weight) in enumerate(zip(step_batches, weights, strict=True)):
@@ -201,8 +201,10 @@ class Trainer:
         return report
 
     def _shares(self, weights: list[float], totals: list[float]) -> list[float]:
-        """Every target counts alike, whichever batch it is in and whoever has it; gradients will be averaged over
-        the processes, so each counts its own that many times."""
+        """The factor of each part's mean loss, so that every target of the step counts equally in any process.
+
+        Gradients are averaged over the processes, hence the number of processes as a factor.
+        """
         return [
             self.processes.count * (weight / total if total else 1.0)
             for weight, total in zip(weights, totals, strict=True)
@@ -224,11 +226,11 @@ class Trainer:
     def _log(self) -> None:
         """One line for the steps since the last one."""
         self._must_be_finite()
-        self._tell("on_log", self.state, self.window.line())
+        self._notify("on_log", self.state, self.window.line())
 
     def _must_be_finite(self) -> None:
-        """Wait for the losses of the steps since the last look; all processes do so at the same steps."""
-        scaled = self.accelerator.scaler is not None  # fp16's loss scaling meets infinite gradients and skips them
+        """Raise if a loss since the last check is not finite; all processes check at the same steps."""
+        scaled = self.accelerator.scaler is not None  # fp16's loss scaling skips steps with infinite gradients
         bad = self.window.settle(self.processes, infinite_norms=scaled)
         if bad is None:
             return
@@ -247,7 +249,7 @@ class Trainer:
         self.state.seconds += report.seconds
 
     def _due(self, every: str) -> bool:
-        """Whether a step just made completes 'N steps' or 'N epochs'."""
+        """Whether the last step completes 'N steps' or 'N epochs'."""
         count, unit = parse_every(every)
         if count == 0 or self.state.step == 0:
             return False
@@ -265,11 +267,11 @@ class Trainer:
         if not (last or self._due(self.settings.evaluate_every)):
             return
         self._must_be_finite()
-        self._put_together()
+        self._gather_sharded()
         values = self.processes.from_first(self._evaluate)
         self.state.evaluated_at, self.state.last = self.state.step, values
-        better = self._judge(values)
-        self.processes.together(lambda: self._tell("on_evaluate", self.state, values, better))
+        better = self._compare_with_best(values)
+        self.processes.together(lambda: self._notify("on_evaluate", self.state, values, better))
 
     def _evaluate(self) -> dict[str, float]:
         assert self.evaluate is not None
@@ -279,18 +281,18 @@ class Trainer:
         self.whole.train()
         return values
 
-    def _put_together(self) -> None:
+    def _gather_sharded(self) -> None:
         if self.whole is not self.model:
             sharding.gather_weights(self.model, self.whole)
 
-    def _stop_if_asked(self) -> None:
-        """Whichever process received the signal, all stop after the same step."""
+    def _stop_if_requested(self) -> None:
+        """All processes stop after the same step, whichever received the signal."""
         alone = self.processes.count == 1
-        if (self.stop.received is not None) if alone else self.asked_to_stop:
+        if (self.stop.received is not None) if alone else self.stop_requested:
             raise Interrupted(signal.Signals(self.processes.largest(int(self.stop.received or 0))))
 
-    def _judge(self, values: dict[str, float]) -> bool:
-        """Keep the best weights; count evaluations that were not better."""
+    def _compare_with_best(self, values: dict[str, float]) -> bool:
+        """Save the weights if they are the best so far; count evaluations without improvement."""
         if self.metric is None:
             return False
         value = values[self.metric.name]
@@ -308,14 +310,14 @@ class Trainer:
         return better
 
     def save(self) -> None:
-        """Write a checkpoint of the present state; one with a loss that is not finite is never written."""
+        """Write a checkpoint of the current state; raises, and writes nothing, if a loss is not finite."""
         if self.checkpoints is None:
             return
         self._must_be_finite()
         generators, plain = random_of_all(self.processes)
         if not self.processes.first and self.whole is self.model:
             return
-        self._put_together()
+        self._gather_sharded()
         tensors = {
             "model": weights_of(self.accelerator.unwrap_model(self.whole)),
             "optimizer": optimizer_tensors(
@@ -325,39 +327,39 @@ class Trainer:
         }
         if not self.processes.first:
             return
-        self._tell("on_save", self.state)
+        self._notify("on_save", self.state)
         state = {"training": self.state.to_dict(), "random": plain}
-        if self.accelerator.scaler is not None:  # fp16's loss scaling adapts as it goes
+        if self.accelerator.scaler is not None:  # fp16's loss scaling adapts during training
             state["scaler"] = self.accelerator.scaler.state_dict()
         self.checkpoints.save(self.state.step, tensors, state)
 
     def restore(self) -> bool:
-        """Take up the newest good checkpoint; False if there is none."""
-        found = self._newest()
-        if found is None:
+        """Load the newest good checkpoint; False if there is none."""
+        checkpoint = self._newest()
+        if checkpoint is None:
             return False
         model = self.accelerator.unwrap_model(self.model)
-        load_weights(self.accelerator.unwrap_model(self.whole), found.tensors["model"])
+        load_weights(self.accelerator.unwrap_model(self.whole), checkpoint.tensors["model"])
         if self.whole is not self.model:
             sharding.scatter_weights(self.whole, self.model)
-        load_optimizer(model, self._inner_optimizer(), found.tensors["optimizer"], self.processes)
-        load_random_of(self.processes.rank, found.tensors["random"], found.state["random"])
+        load_optimizer(model, self._inner_optimizer(), checkpoint.tensors["optimizer"], self.processes)
+        load_random_of(self.processes.rank, checkpoint.tensors["random"], checkpoint.state["random"])
         if self.accelerator.scaler is not None:
-            self.accelerator.scaler.load_state_dict(found.state["scaler"])
-        self.state = TrainState(**found.state["training"])
+            self.accelerator.scaler.load_state_dict(checkpoint.state["scaler"])
+        self.state = TrainState(**checkpoint.state["training"])
         return True
 
     def _newest(self) -> Checkpoint | None:
-        """One process chooses, and sets damaged ones aside; the others read what it chose."""
+        """The first process chooses, and sets damaged ones aside; the others read the same."""
         if self.checkpoints is None:
             return None
-        found = self.checkpoints.newest() if self.processes.first else None
-        path = self.processes.from_first(lambda: found.path if found is not None else None)
-        return found if found is not None or path is None else read_checkpoint(path)
+        checkpoint = self.checkpoints.newest() if self.processes.first else None
+        path = self.processes.from_first(lambda: checkpoint.path if checkpoint is not None else None)
+        return checkpoint if checkpoint is not None or path is None else read_checkpoint(path)
 
     def _inner_optimizer(self) -> torch.optim.Optimizer:
         return getattr(self.optimizer, "optimizer", self.optimizer)
 
-    def _tell(self, event: str, *args: object) -> None:
+    def _notify(self, event: str, *args: object) -> None:
         for callback in self.callbacks:
             getattr(callback, event)(*args)

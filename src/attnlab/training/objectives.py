@@ -188,7 +188,7 @@ class StepLoss(nn.Module):
 
 
 def mean_loss(batches: Batches, device: str) -> Evaluate:
-    """Evaluate the objective over a whole set, every target counting alike."""
+    """Evaluate the objective over a whole set, with equal weight for every target."""
     objective = NextToken()
 
     def evaluate(model: nn.Module) -> dict[str, float]:

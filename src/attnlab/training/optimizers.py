@@ -196,6 +196,6 @@ def load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: 
     states: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         parameter, _, key = name.rpartition("/")
-        mine = parameters[parameter]
-        states.setdefault(order[id(mine)], {})[key] = processes.shard_like(tensor.clone(), mine)
+        target = parameters[parameter]
+        states.setdefault(order[id(target)], {})[key] = processes.shard_like(tensor.clone(), target)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": states})

@@ -28,7 +28,7 @@ WARM_UP = 2  # steps in each precision
 FEWEST, MOST = 5, 50  # timed steps in each precision: the shorter they take, the more of them
 SAMPLED = 9  # steps from which a typical one is taken
 ENOUGH, LONGEST = 1.0, 60.0  # seconds after which the fewest steps suffice, and after which even one does
-FEWEST_STEPS = 100  # of a run for which measuring is worth the time it takes
+FEWEST_STEPS = 100  # shorter runs are not measured
 
 Precision = Literal["fp32", "bf16"]
 PrecisionChoice = tuple[Precision, str]

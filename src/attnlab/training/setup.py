@@ -49,7 +49,7 @@ def must_be_together(machine: MachineSection) -> None:
     if machine.processes != count:
         raise UserError(
             f"expected {machine.processes} processes, got {count}: --processes is for a command that trains one run, "
-            "and a run resumes with the number of processes it began with."
+            "and a run resumes with the number of processes it started with."
         )
 
 

@@ -1,4 +1,4 @@
-"""A comparison from end to end: honest tables, marks, rows for what fails, and going on after a stop."""
+"""A comparison from end to end: honest tables, marks, rows for what fails, and resuming after a stop."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_a_collapse_is_printed_recorded_and_shown(
 
     run = fit(tmp_path / "runs" / "one", tiny_model("bert"), hopeless)
     sentence = read_record(run)["collapsed"]
-    assert "it says 'yes' for 100.0% of dev, and its accuracy, 80.0%, is that of always saying" in sentence
+    assert "it predicts 'yes' for 100.0% of dev, and its accuracy, 80.0%, is that of always predicting" in sentence
     assert read_record(run)["results"]["collapsed"] is True
     assert sentence.rstrip(".") in capsys.readouterr().err.replace("\n", " ")
     assert f'role="alert">T{sentence[1:].split(chr(39))[0]}' in (run / "report.html").read_text()
@@ -149,7 +149,7 @@ def test_the_head_alone_is_counted_beside_the_whole(
     run = fit(tmp_path / "run", tiny_model("bert"), reviews, tuning={"method": "head"}, model={"pooling": "mean"})
     record = read_record(run)
     assert (record["learning_parameters"], record["parameters"]) == (2 * 16 + 2, total)
-    assert f"Tuned by head: 34 of {total:,} parameters learn" in (run / "report.html").read_text()
+    assert f"Tuned by head: 34 of {total:,} parameters are trained" in (run / "report.html").read_text()
 
 
 def test_class_weights_weigh_the_gradient() -> None:
@@ -232,5 +232,5 @@ def test_only_the_second_text_is_cut(tiny_model: Make) -> None:
     words = tokenizer.convert_ids_to_tokens(found.rows[0].input_ids)
     assert words == ["[CLS]", "good", "lovely", "warm", "[SEP]", *["dull"] * 6, "[SEP]"]
     assert found.cut == 1 and found.rows[0].cut and not found.rows[1].cut
-    with pytest.raises(UserError, match="here, example 2: its first text alone has 30 tokens"):
+    with pytest.raises(UserError, match="here, example 2: its first text has 30 tokens"):
         text_examples([LabelledText(first, 0, "cold"), LabelledText(long, 0, "cold")], tokenizer, 12, "here, ")

@@ -198,7 +198,7 @@ def test_the_card_and_what_is_never_overwritten(tmp_path: Path, tiny_model: Make
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").write_text("mine")
-    with pytest.raises(UserError, match="something else than an exported classifier"):
+    with pytest.raises(UserError, match="not an exported classifier"):
         export(run, other, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["base-model", "other", "out", "run"]
 

@@ -56,8 +56,8 @@ def cores() -> int:
 
 def memory() -> tuple[int, int]:
     """Bytes of memory, total and free, within the limits of a container."""
-    seen = psutil.virtual_memory()
-    total, free = int(seen.total), int(seen.available)
+    host = psutil.virtual_memory()
+    total, free = int(host.total), int(host.available)
     limit, used = _cgroup("memory.max"), _cgroup("memory.current")
     if limit.isdigit() and used.isdigit() and int(limit) < total:
         total, free = int(limit), min(free, int(limit) - int(used))
@@ -74,31 +74,31 @@ def _cgroup(name: str) -> str:
 def cpu_name() -> str:
     """The name of the processor."""
     try:
-        found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+        match = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     except OSError:
-        found = None
-    return found[1] if found else platform.processor() or platform.machine()
+        match = None
+    return match[1] if match else platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages a result depends on, if installed."""
-    found = {"python": platform.python_version(), "attnlab": __version__}
+    installed = {"python": platform.python_version(), "attnlab": __version__}
     for package in PACKAGES:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def devices() -> list[str]:
     """The names of the accelerators torch can use."""
     import torch
 
-    found = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in range(torch.cuda.device_count())]
+    names = [f"cuda:{n} {torch.cuda.get_device_name(n)}" for n in range(torch.cuda.device_count())]
     if torch.backends.mps.is_available():
-        found.append("mps")
-    return found
+        names.append("mps")
+    return names
 
 
 def resolve_device(requested: str) -> str:
@@ -179,7 +179,7 @@ RESET_PEAK = "5"  # proc(5): sets the peak resident set size to what is resident
 
 
 def start_peak() -> None:
-    """Start counting; memory that earlier runs released is returned to the system first."""
+    """Start measuring the peak memory; memory that earlier runs released is returned to the system first."""
     import torch
 
     gc.collect()
@@ -207,8 +207,8 @@ def _status(name: str) -> int | None:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
         return None
-    found = next((line for line in lines if line.startswith(f"{name}:")), None)
-    return int(found.split()[1]) * 1024 if found else None
+    line = next((line for line in lines if line.startswith(f"{name}:")), None)
+    return int(line.split()[1]) * 1024 if line else None
 
 
 def is_out_of_memory(error: BaseException) -> bool:

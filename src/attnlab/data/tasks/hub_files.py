@@ -54,43 +54,42 @@ def configurations(names: Iterable[str], card: Mapping[str, Any]) -> dict[str, P
     data = (name for name in names if PurePosixPath(name).suffix.lower() in PREFERRED)
     names = sorted(name for name in data if PurePosixPath(name).name not in ABOUT_DATA)
     entries = [entry for entry in _list(card.get("configs")) if isinstance(entry, dict) and entry.get("data_files")]
-    found = {str(entry.get("config_name", DEFAULT)): _declared(entry, names) for entry in entries}
-    found = {name: parts for name, parts in found.items() if parts}
+    declared = {str(entry.get("config_name", DEFAULT)): _declared(entry, names) for entry in entries}
     if entries:
-        return found
+        return {name: parts for name, parts in declared.items() if parts}
     parts = _by_name(names)
     return {DEFAULT: parts} if parts else {}
 
 
 def converted(names: Iterable[str]) -> dict[str, Parts]:
     """The same for the hub's Parquet copy, which has only a part of a very large set, named partial-train."""
-    found: dict[str, Parts] = {}
+    by_configuration: dict[str, Parts] = {}
     for name in sorted(names):
         pieces = name.split("/")
         if len(pieces) == 3 and name.endswith(".parquet"):
-            found.setdefault(pieces[0], {}).setdefault(pieces[1], []).append(name)
-    return found
+            by_configuration.setdefault(pieces[0], {}).setdefault(pieces[1], []).append(name)
+    return by_configuration
 
 
-def choose_configuration(requested: HubName, found: Mapping[str, Parts], card: Mapping[str, Any]) -> str:
+def choose_configuration(requested: HubName, available: Mapping[str, Parts], card: Mapping[str, Any]) -> str:
     """The configuration that was requested, the only one, or the repository's default."""
     if requested.configuration is not None:
-        if requested.configuration in found:
+        if requested.configuration in available:
             return requested.configuration
-        close = nearest(requested.configuration, found)
-        hint = f"did you mean {close!r}?" if close else f"it has {', '.join(found)}."
+        close = nearest(requested.configuration, available)
+        hint = f"did you mean {close!r}?" if close else f"it has {', '.join(available)}."
         raise UserError(f"{PREFIX}{requested.repo} has no configuration {requested.configuration!r}: {hint}")
     preset = [
         str(entry.get("config_name"))
         for entry in _list(card.get("configs"))
         if isinstance(entry, dict) and entry.get("default")
     ]
-    for name in (*preset, DEFAULT, *(found if len(found) == 1 else ())):
-        if name in found:
+    for name in (*preset, DEFAULT, *(available if len(available) == 1 else ())):
+        if name in available:
             return name
     raise UserError(
-        f"{requested} has several configurations ({', '.join(found)}): "
-        f"name one, such as {requested}/{next(iter(found))}."
+        f"{requested} has several configurations ({', '.join(available)}): "
+        f"name one, such as {requested}/{next(iter(available))}."
     )
 
 
@@ -118,7 +117,7 @@ def find_splits(name: HubName, parts: Parts) -> tuple[Parts, list[str]]:
 
 def class_names(path: Path, card: Mapping[str, Any], configuration: str) -> dict[str, list[str]]:
     """The names of classes by column, from the Parquet file itself or the card."""
-    found = _in_parquet(path) if path.suffix == ".parquet" else {}
+    by_column = _in_parquet(path) if path.suffix == ".parquet" else {}
     entries = [entry for entry in _list(card.get("dataset_info")) if isinstance(entry, dict)]
     for entry in entries:
         if len(entries) > 1 and entry.get("config_name") != configuration:
@@ -128,8 +127,8 @@ def class_names(path: Path, card: Mapping[str, Any], configuration: str) -> dict
             names = (kind.get("class_label") or {}).get("names") if isinstance(kind, dict) else None
             if names:
                 ordered = [names[key] for key in sorted(names, key=int)] if isinstance(names, dict) else names
-                found.setdefault(str(feature["name"]), [str(name) for name in ordered])
-    return found
+                by_column.setdefault(str(feature["name"]), [str(name) for name in ordered])
+    return by_column
 
 
 def _in_parquet(path: Path) -> dict[str, list[str]]:
@@ -167,17 +166,17 @@ def _declared(entry: Mapping[str, Any], names: list[str]) -> Parts:
 
 def _by_name(names: list[str]) -> Parts:
     """The splits by a word in each file's name, or else in the name of a folder above it."""
-    found: dict[str, Parts] = {}
+    by_ending: dict[str, Parts] = {}
     for name in names:
         path = PurePosixPath(name)
         words = [word for part in (path.stem, *reversed(path.parts[:-1])) for word in re.split(r"[^a-z]", part.lower())]
         split = next((word for word in words if word in SPELLINGS), None)
         if split:
-            found.setdefault(path.suffix.lower(), {}).setdefault(split, []).append(name)
-    with_train = [found[ending] for ending in PREFERRED if "train" in map(SPELLINGS.get, found.get(ending, ()))]
+            by_ending.setdefault(path.suffix.lower(), {}).setdefault(split, []).append(name)
+    with_train = [by_ending[end] for end in PREFERRED if "train" in map(SPELLINGS.get, by_ending.get(end, ()))]
     if with_train:
         return with_train[0]
-    return {"train": names} if len(names) == 1 and not found else {}
+    return {"train": names} if len(names) == 1 and not by_ending else {}
 
 
 def _list(value: Any) -> list[Any]:

@@ -54,14 +54,14 @@ def load_hub(name: HubName, request: ColumnRequest, seed: int = 0, hold_out: boo
     tables, notes = _labelled_rows(_name_classes(tables, {column: names} if names else {}), column)
     if names:
         request = replace(request, label=column, classes=tuple(label_word(name) or name for name in names))
-    found = labelled_from_tables(tables, request, seed, name=str(name), hold_out=hold_out)
+    labelled = labelled_from_tables(tables, request, seed, name=str(name), hold_out=hold_out)
     files = {
         split if len(paths) == 1 else f"{split} {place}": path
         for split, paths in fetched.files.items()
         if split in tables
         for place, path in enumerate(paths, start=1)
     }
-    return replace(found, files=files, notes=(*fetched.notes, *notes, *found.notes))
+    return replace(labelled, files=files, notes=(*fetched.notes, *notes, *labelled.notes))
 
 
 def write_set(name: HubName, folder: Path) -> dict[str, int]:
@@ -108,14 +108,14 @@ def _fetch(name: HubName) -> Fetched:
     names, notes = _listing(name.repo)
     folder = _files(name.repo, names, ["README.md"]) if "README.md" in names else None
     card = hub.card(folder) if folder else {}
-    found, revision = configurations(names, card), hub.MAIN
-    if not found:
+    available, revision = configurations(names, card), hub.MAIN
+    if not available:
         revision = PARQUET_COPY
         names, notes = _listing(name.repo, revision, otherwise=_unreadable(name))
-        found = converted(names)
+        available = converted(names)
         notes.append("read from the hub's own Parquet copy: the repository has no data files the lab reads.")
-    configuration = choose_configuration(name, found, card)
-    parts, more = find_splits(name, found[configuration])
+    configuration = choose_configuration(name, available, card)
+    parts, more = find_splits(name, available[configuration])
     snapshot = _files(name.repo, names, [file for files in parts.values() for file in files], revision)
     files = {split: [snapshot / file for file in chosen] for split, chosen in parts.items()}
     notes.insert(0, f"{name.repo} of {hub.endpoint()}, configuration {configuration}, commit {snapshot.name[:12]}.")

@@ -51,7 +51,7 @@ class ClassifyView(View):
         read_texts(configs[0].data)  # a task that does not exist concerns every variant
 
     def decide(self, config: CompareConfig, job_config: ClassifyConfig) -> dict[str, Any]:
-        """Whether it can fit at all, found before its weights are read."""
+        """The memory it needs; raises, before its weights are read, if that is not free."""
         parameters, shape = parameters_of(job_config)
         need = needed(job_config, parameters, shape)
         must_fit(job_config, need)
@@ -283,8 +283,8 @@ def _best_seed(row: ExperimentRow) -> int:
 
 def all_pairs(rows: Sequence[ExperimentRow]) -> list[PairedRuns]:
     """Every two of the variants, corrected for their number; none where they were tested on different examples."""
-    predicted = {row.label: found for row in rows if (found := predictions(row))}
-    if len({each.examples for found in predicted.values() for each in found.values()}) > 1:
+    predicted = {row.label: by_seed for row in rows if (by_seed := predictions(row))}
+    if len({each.examples for by_seed in predicted.values() for each in by_seed.values()}) > 1:
         return []
     rows = [row for row in rows if row.label in predicted]
     shared = [(a, b) for a, b in combinations(rows, 2) if set(predicted[a.label]) & set(predicted[b.label])]

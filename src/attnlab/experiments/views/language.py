@@ -27,7 +27,7 @@ from attnlab.report.page import Passage, Table, draw
 from attnlab.report.series import FutureGap, LengthLosses, LossCurve
 from attnlab.runs import read_metrics
 from attnlab.stats.intervals import Mean, paired_difference, plain, plus_minus
-from attnlab.training.estimate import measure_pace
+from attnlab.training.estimate import measure_speed
 
 AUDITED = 72  # tokens of the sequences in which the audit looks for the future
 LEAK = 0.02
@@ -256,12 +256,12 @@ def steps_in(seconds: float, config: LanguageConfig) -> int:
     seed_everything(config.training.seed)
     job = LanguageJob(config)
     parts = job.build(config.machine.device)
-    speed = measure_pace(parts.model, parts.objective, job.batches(parts.data), config)  # type: ignore[arg-type]
-    return max(1, round(seconds / speed.seconds_a_step))
+    speed = measure_speed(parts.model, parts.objective, job.batches(parts.data), config)  # type: ignore[arg-type]
+    return max(1, round(seconds / speed.seconds_per_step))
 
 
 def gap(row: ExperimentRow) -> Mean:
-    """How much more a token costs when the future is hidden, on the same blocks."""
+    """The increase of the loss per token when the future is hidden, on the same blocks."""
     return paired_difference(row.by_seed("prefix_loss"), row.by_seed("sample_loss"))
 
 

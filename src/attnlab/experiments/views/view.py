@@ -85,7 +85,7 @@ class View:
         )
 
     def notes(self, results: ComparisonResults) -> list[str]:
-        """What must be said about single variants."""
+        """Sentences on single variants."""
         return []
 
     def cautions(self, results: ComparisonResults) -> list[str]:

@@ -1,4 +1,4 @@
-"""The model card of an exported classifier: what it is, from what, how good, how to use it."""
+"""The model card of an exported classifier: base model, data, scores and usage."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from transformers import pipeline
 classify = pipeline("text-classification", "{folder}", truncation=True)
 classify({call})
 ```""",
-    "words": """This is a text-to-text model that answers with the name of the class. `transformers` lets it
-answer freely:
+    "words": """This is a text-to-text model that answers with the name of the class. With `transformers` it
+generates any text:
 
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
@@ -30,14 +30,14 @@ answer = model.generate(**tokenizer({words}, return_tensors="pt", truncation=Tru
 tokenizer.decode(answer[0], skip_special_tokens=True)
 ```
 
-The scores above are of the most likely word *among the classes*, which is what the lab's own command takes:""",
+The scores above are of the most likely word *among the classes*, which is what the lab's own command uses:""",
     "weights": "These are the trained weights alone. They belong to the base model, which the lab finds by its name; "
     "its weights must have the checksum in attnlab.json.",
 }
 
 
 def card(trained: TunedClassifier, form: str, record: dict[str, Any]) -> str:
-    """README.md, with the header that model hubs read."""
+    """The text of README.md, with the header that model hubs read."""
     config, data = trained.config, record["data"]
     base = Path(config.model.name).name if Path(config.model.name).is_absolute() else config.model.name
     licence = base_licence(trained.folder)
@@ -54,10 +54,10 @@ def card(trained: TunedClassifier, form: str, record: dict[str, Any]) -> str:
 {head}
 ---
 
-# {base}, tuned to tell {_listed(trained.classes)} apart
+# {base}, tuned to distinguish {_listed(trained.classes)}
 
 - base model: {base} ({f"licence: {licence}" if licence else "its licence is not stated with its weights"})
-- tuned: {method}, {learning:,} of {total:,} parameters learned
+- tuned: {method}, {learning:,} of {total:,} parameters trained
 - data: {Path(data["data"]).name}, {", ".join(f"{count:,} {split}" for split, count in data["examples"].items())}
 - texts of more than {trained.longest} tokens are cut{" in the second text" if trained.paired else ""}
 - seed {record["seed"]}, learning rate {config.optimizer.lr:g}, attnlab {record["versions"].get("attnlab", __version__)}
@@ -83,10 +83,10 @@ def base_licence(folder: Path) -> str | None:
     path = folder / "README.md"
     if not path.is_file():
         return None
-    found = re.match(
+    match = re.match(
         r"---\n.*?^license:\s*(\S+)\s*$.*?^---$", path.read_text("utf-8", "replace"), re.DOTALL | re.MULTILINE
     )
-    return found[1] if found else None
+    return match[1] if match else None
 
 
 def _scores(record: dict[str, Any]) -> str:
@@ -98,9 +98,9 @@ def _scores(record: dict[str, Any]) -> str:
     for split in ("dev", "test"):
         if f"{split}_accuracy" in results:
             count = sizes[split]
-            right = Proportion(round(results[f"{split}_accuracy"] * count), count)
+            accuracy = Proportion(round(results[f"{split}_accuracy"] * count), count)
             rows.append(
-                f"| {split} | {count:,} | {right} | {results[f'{split}_macro_f1']:.3f} | "
+                f"| {split} | {count:,} | {accuracy} | {results[f'{split}_macro_f1']:.3f} | "
                 f"{results[f'{split}_baseline']:.1%} |"
             )
     warning = f"\n\n**Do not use it: {record['collapsed']}**" if record.get("collapsed") else ""

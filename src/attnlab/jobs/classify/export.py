@@ -1,4 +1,4 @@
-"""A tuned classifier as a folder to give away: plain transformers, or the few trained weights alone."""
+"""A tuned classifier as a folder to share: a transformers model, or the trained weights only."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from attnlab.version import __version__
 
 
 def export(run: Path, folder: Path, weights_only: bool = False, overwrite: bool = False) -> str:
-    """Write `folder`, whole or not at all; says which form it has (see `exported`)."""
+    """Write `folder` completely or not at all; returns its form: 'transformers', 'words' or 'weights'."""
     _may_write(folder, overwrite)
     record = read_record(run)
     if record["kind"] == "classify" and not record.get("results"):
-        raise UserError(f"{run} is not finished, so there are no scores to give along: 'attnlab resume {run}'.")
+        raise UserError(f"{run} is not finished, so it has no scores to export: finish it with 'attnlab resume {run}'.")
     trained = load_run(run)
     model = trained.model
     assert isinstance(model, Classifier | LabelWords)
@@ -42,7 +42,7 @@ def export(run: Path, folder: Path, weights_only: bool = False, overwrite: bool 
                 _save_plain(plain, trained, partial)
             write_text(partial / "README.md", card(trained, form, record))
             write_text(partial / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-            for path in partial.iterdir():  # weights are written for their owner alone: this is to give away
+            for path in partial.iterdir():  # weight files are readable by their owner only
                 path.chmod((partial / ABOUT).stat().st_mode)
     except OSError as error:
         raise UserError(f"{folder} cannot be written: {error.strerror or error}.") from None
@@ -57,7 +57,7 @@ def _save_plain(plain: Any, trained: TunedClassifier, folder: Path) -> None:
 
 
 def _about(trained: TunedClassifier, form: str, record: dict[str, Any]) -> dict[str, Any]:
-    """What the lab needs to use the folder; nothing of where things lay on this machine, but the base model's name."""
+    """What the lab needs to use the folder: no paths of this machine, except the base model's name."""
     config = trained.config
     data = {"max_tokens": config.data.max_tokens} | ({"task": config.data.task} if config.data.task in TASKS else {})
     return {
@@ -79,6 +79,6 @@ def _may_write(folder: Path, overwrite: bool) -> None:
     if not folder.is_dir():
         raise UserError(f"{folder} is a file: give a folder.")
     if not is_export(folder):
-        raise UserError(f"{folder} holds something else than an exported classifier: choose another --to.")
+        raise UserError(f"{folder} is not empty and not an exported classifier: choose another --to.")
     if not overwrite:
         raise UserError(f"{folder} already exists: choose another --to, or replace it with --overwrite.")

@@ -1,4 +1,4 @@
-"""Tune a pretrained model to classify texts: all of it, its head, or the few weights a method adds."""
+"""Tune a pretrained model to classify texts: all weights, the head, or the weights a method adds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from attnlab.training.objectives import Classification, Evaluate, Objective
 if TYPE_CHECKING:
     from attnlab.report.page import Passage
 
-FEW = 0.2  # of the weights: below, a collapse is rather too slow than too fast a start
+FEW = 0.2  # share of weights: if fewer are trained, a collapse is more likely a rate too low than too high
 
 
 class ClassifyJob(TrainingJob[ClassifyConfig]):
@@ -50,7 +50,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
     def __init__(self, config: ClassifyConfig) -> None:
         super().__init__(config)
         self.tried: list[str] = []
-        """What became of earlier tries at a higher rate."""
+        """One sentence per earlier attempt at a higher rate."""
 
     @property
     def rate(self) -> float:
@@ -59,7 +59,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         return self.config.optimizer.lr
 
     def run(self, options: RunOptions) -> Path | None:
-        """Train; after a collapse, if asked to, again at a lower rate, in the same folder."""
+        """Train; after a collapse, with `on_collapse: retry`, again at a lower rate, in the same folder."""
         options = (
             options if options.path or options.dry_run else replace(options, path=fresh_path(options.root, self.kind))
         )
@@ -69,18 +69,17 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             except collapse.Collapsed as failure:
                 if self.config.watch.on_collapse != "retry" or len(self.tried) == collapse.TRIES:
                     raise
-                before = self.rate
-                self.config.optimizer.lr = before * collapse.RATE_CUT
+                rate = self.rate
+                self.config.optimizer.lr = rate * collapse.RATE_CUT
                 self.tried.append(
-                    f"at a learning rate of {before:g} {failure} Started again at {self.config.optimizer.lr:g}."
+                    f"at a learning rate of {rate:g} {failure} Started again at {self.config.optimizer.lr:g}."
                 )
                 options = replace(options, overwrite=True, resume=False)
 
     def build(self, device: str) -> Parts:
         config = self.config
         config.fill_in_rate()
-        everything = read_texts(config.data)
-        data = wanted(everything, config.data, config.training.seed, config.watch.overfit)
+        data = wanted(read_texts(config.data), config.data, config.training.seed, config.watch.overfit)
         loaded = load_for_tuning(config, data.classes)
         texts = encode_splits(data, loaded, config.data.max_tokens)
         model: nn.Module = loaded.model
@@ -137,15 +136,15 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
     def _evaluation(
         self, examples: Mapping[str, Examples], labels: Mapping[str, Tensor], device: str, watch: collapse.CollapseWatch
     ) -> Evaluate:
-        """Dev, and accuracy on a part of train with dropout off, so that the two can be compared."""
+        """Scores on dev, and accuracy on a sample of train with dropout off, so that the two can be compared."""
         sample = self._train_sample(len(labels["train"]))
 
         def evaluate(model: nn.Module) -> dict[str, float]:
             watch.last = scores = Scores(predict(model, examples["dev"], device), labels["dev"])
             values = scores.summary() | {"largest_share": scores.favourite[1]}
             if len(sample):
-                said = predict(model, Subset(examples["train"], sample), device).argmax(-1)
-                values["train_accuracy"] = float((said == labels["train"][sample]).double().mean())
+                predicted = predict(model, Subset(examples["train"], sample), device).argmax(-1)
+                values["train_accuracy"] = float((predicted == labels["train"][sample]).double().mean())
             return values
 
         return evaluate
@@ -179,14 +178,14 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
 
     def _finish(self, run: RunFolder, data: LabelledSet, scores: Mapping[str, Scores]) -> dict[str, Any]:
         results: dict[str, Any] = {}
-        for split, found in scores.items():
-            results |= {f"{split}_{name}": value for name, value in found.summary().items()}
-            results[f"{split}_baseline"] = found.majority
-            write_predictions(run.path, split, predicted_examples(data, split, found))
+        for split, split_scores in scores.items():
+            results |= {f"{split}_{name}": value for name, value in split_scores.summary().items()}
+            results[f"{split}_baseline"] = split_scores.majority
+            write_predictions(run.path, split, predicted_examples(data, split, split_scores))
         if scores["dev"].collapsed:
-            what = f"{collapse.sentence(scores['dev'], data.classes)}."
-            console.warn(what)
-            run.update_record(collapsed=what)
+            message = f"{collapse.sentence(scores['dev'], data.classes)}."
+            console.warn(message)
+            run.update_record(collapsed=message)
         results["collapsed"] = scores["dev"].collapsed
         if self.config.watch.overfit is not None:
             results["overfit"] = scores["dev"].accuracy == 1.0
@@ -199,7 +198,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
 
     @classmethod
     def score_test(cls, run: Path) -> dict[str, float]:
-        """The test scores of a finished run that left its test split alone: for the winner of a search."""
+        """The test scores of a finished run that did not use its test split, such as the winner of a sweep."""
         trained = load_trained(run)
         data = read_texts(trained.config.data)
         if "test" not in data.splits:
@@ -226,8 +225,8 @@ def encode_splits(data: LabelledSet, loaded: LoadedClassifier, max_tokens: int) 
 def frozen_body(
     model: Classifier | LabelWords, texts: Mapping[str, EncodedExamples], device: str
 ) -> tuple[HeadOnly, dict[str, Examples]]:
-    """The head alone, and every text as the vector the frozen body makes of it: computed once, dropout off."""
-    assert isinstance(model, Classifier)  # tuning refuses the head of any other
+    """The head alone, and every text as its vector from the frozen body, computed once with dropout off."""
+    assert isinstance(model, Classifier)  # tuning only the head is refused for any other
     model.to(device)
     return HeadOnly(model), {
         split: FeatureExamples(predict(Features(model), part, device), part.labels) for split, part in texts.items()
@@ -235,7 +234,7 @@ def frozen_body(
 
 
 class Features(nn.Module):
-    """A classifier up to its head, called as the whole is."""
+    """A classifier without its head, called like the whole."""
 
     def __init__(self, classifier: Classifier) -> None:
         super().__init__()
@@ -246,11 +245,13 @@ class Features(nn.Module):
 
 
 def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Module:
-    """The table in which a text's words are looked up, and nothing else is."""
+    """The embedding table of the input words; raises if it is used for anything else."""
     if isinstance(model, LabelWords):
-        raise UserError("--adversarial: a model that answers with words looks these up as well: use --head linear.")
+        raise UserError(
+            "--adversarial: a model that answers with words uses the table for its answers too: use --head linear."
+        )
     if tuning.method == "head":
-        raise UserError("--adversarial: with --tune head texts are read once, before training: tune more than that.")
+        raise UserError("--adversarial: with --tune head texts are encoded once, before training: use another --tune.")
     body: Any = model.body.body if isinstance(model.body, Prompted) else model.body
     table: nn.Module = body.get_input_embeddings()
     return table
@@ -273,10 +274,10 @@ def predicted_examples(data: LabelledSet, split: str, scores: Scores) -> list[Pr
 
 
 def _overfit_sentence(scores: Scores) -> str:
-    right, count = int((scores.predicted == scores.labels).sum()), len(scores.labels)
-    if right == count:
+    correct, count = int((scores.predicted == scores.labels).sum()), len(scores.labels)
+    if correct == count:
         return f"overfit check passed: all {count} examples memorized."
     return (
-        f"overfit check NOT passed: {right} of {count} examples right; a correct set-up memorizes all of them: check "
+        f"overfit check NOT passed: {correct} of {count} examples memorized; a correct set-up memorizes all: check "
         "the labels, raise the learning rate or --epochs."
     )

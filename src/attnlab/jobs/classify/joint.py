@@ -1,4 +1,4 @@
-"""Joint training of a classifier: labelled texts beside unlabelled ones whose masked words are learned as well."""
+"""Joint training of a classifier: on labelled texts, and on masked words of unlabelled ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def objective(section: JointSection, main: Objective) -> Joint:
 
 
 def examples(config: ClassifyConfig, loaded: LoadedClassifier, labelled: EncodedExamples) -> JointExamples:
-    """Each labelled text with an unlabelled one beside it."""
+    """Each labelled text paired with an unlabelled one."""
     section, seed = config.joint, config.training.seed
     assert section.mlm is not None
     pieces = HubPieces(loaded.tokenizer)

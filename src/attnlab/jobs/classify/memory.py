@@ -1,6 +1,6 @@
-"""What it takes to tune a model, told before its weights are read: a machine that is out of memory only kills.
+"""The memory that tuning a model needs, estimated before its weights are read: out of memory, a process is killed.
 
-    weights + 3 × those that learn (gradients, two moments of Adam) + activations
+    weights + 3 × trained weights (gradients, two moments of Adam) + activations
 
 The activations of a layer, which the backward pass needs, are about 34 numbers of half the usual size for each of a
 token's C entries (Korthikanti et al. 2022, without the attention matrices, which are never stored whole).
@@ -19,12 +19,12 @@ from attnlab.models.pretrained.load import import_transformers, load_config, qui
 from attnlab.models.pretrained.source import model_folder
 
 FLOAT = 4  # bytes
-KEPT = 34 / 2  # numbers a layer keeps for each entry of a token's vector
-STANDING = 3
+ACTIVATIONS = 34 / 2  # numbers stored per layer for each entry of a token's vector
+TRAINING_COPIES = 3  # gradient and two moments per trained weight
 
 
 def parameters_of(config: ClassifyConfig) -> tuple[int, Any]:
-    """How many weights the body has, and its configuration; no weight is read."""
+    """The number of weights of the body, and its configuration; no weight is read."""
     transformers = import_transformers()
     folder = model_folder(config.model.name)
     with quietly():
@@ -45,16 +45,16 @@ def needed(config: ClassifyConfig, parameters: int, shape: Any) -> int:
     positions = batch.tokens or int(batch.size or 1) * (length + added)  # a budget counts padding as well
     width = getattr(shape, "hidden_size", 0)
     layers = 0 if method == "head" else getattr(shape, "num_hidden_layers", 0)
-    activations = KEPT * positions * width * layers
-    return int(FLOAT * (parameters + STANDING * learning + activations))
+    activations = ACTIVATIONS * positions * width * layers
+    return int(FLOAT * (parameters + TRAINING_COPIES * learning + activations))
 
 
 def must_fit(config: ClassifyConfig, need: int) -> None:
-    """One sentence for what would not."""
+    """Raise if the needed memory is not free."""
     device = config.machine.device
     free = torch.cuda.mem_get_info(device)[0] if device.startswith("cuda") else facts.memory()[1]
     if need > free:
         raise UserError(
-            f"it does not fit: tuning {config.model.name} takes about {need / facts.GIB:.1f} GiB, "
+            f"it does not fit into memory: tuning {config.model.name} needs about {need / facts.GIB:.1f} GiB, "
             f"and {free / facts.GIB:.1f} GiB are free."
         )

@@ -1,7 +1,7 @@
-"""What the page of a classification run shows in addition: classes, mistakes, calibration.
+"""The passages of a classification run's page: classes, mistakes, calibration.
 
-Everything is read from the files of the run. Mistakes are shown for dev only: a test set that is read to improve a
-model can no longer judge it.
+Everything is read from the files of the run. Mistakes are shown for dev only: a test set that is used to improve
+a model can no longer measure it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
 
 
 def scores_of(examples: Sequence[PredictedExample], classes: Sequence[str]) -> Scores:
-    """Counts from the predicted classes: as good as logits for everything but the loss."""
+    """Scores from the predicted classes; all of them are valid except the loss."""
     place = {name: number for number, name in enumerate(classes)}
     predicted = torch.tensor([place[example.predicted] for example in examples])
     labels = torch.tensor([place[example.label] for example in examples])
@@ -82,21 +82,21 @@ def _classes(run: Path, record: Mapping[str, Any], classes: tuple[str, ...], sco
 
 def _summary(scores: Mapping[str, Scores]) -> Table:
     rows = []
-    for split, found in scores.items():
-        low, high = macro_f1_interval(found.confusion.numpy())
+    for split, split_scores in scores.items():
+        low, high = macro_f1_interval(split_scores.confusion.numpy())
         rows.append(
             [
                 split,
-                f"{len(found.labels):,}",
-                str(_right(found)),
-                f"{found.macro_f1:.3f} ({low:.3f} to {high:.3f})",
-                f"{found.majority:.1%}",
+                f"{len(split_scores.labels):,}",
+                str(_accuracy(split_scores)),
+                f"{split_scores.macro_f1:.3f} ({low:.3f} to {high:.3f})",
+                f"{split_scores.majority:.1%}",
             ]
         )
     return Table(["split", "examples", "accuracy (95%)", "macro-F1 (95%)", "most common class"], rows)
 
 
-def _right(scores: Scores) -> Proportion:
+def _accuracy(scores: Scores) -> Proportion:
     return Proportion(int(scores.confusion.trace()), int(scores.confusion.sum()))
 
 
@@ -114,7 +114,7 @@ def _mistakes(examples: Sequence[PredictedExample]) -> Passage:
     wrong = sorted((each for each in examples if each.predicted != each.label), key=lambda each: -each.probability)
     note = (
         f"{len(wrong):,} of {len(examples):,} on dev are wrong, the most confident first. Mistakes on test are "
-        "not shown: a set that is read to improve a model can no longer judge it."
+        "not shown: a set that is used to improve a model can no longer measure it."
     )
     table = [
         [_short(each), each.label, each.predicted, f"{each.probability:.1%}", f"{each.label_probability or 0.0:.1%}"]
@@ -141,17 +141,17 @@ def _confidence(run: Path, examples: Sequence[PredictedExample]) -> Passage:
 
 
 def accuracy_by_epoch(run: Path, record: Mapping[str, Any]) -> dict[str, figures.Curve]:
-    """Train and dev, as measured at each evaluation."""
+    """Accuracy on train and dev at each evaluation."""
     training, count = record.get("training", {}), record["data"]["examples"]["train"]
     if not training.get("step"):
         return {}
     epochs_per_step = training["examples"] / count / training["step"]
-    found: dict[str, figures.Curve] = {}
+    curves: dict[str, figures.Curve] = {}
     for name, key in (("train", "train_accuracy"), ("dev", "accuracy")):
         steps, values = series(run / "metrics.jsonl", "dev", key)
         if steps:
-            found[name] = ([step * epochs_per_step for step in steps], values)
-    return found
+            curves[name] = ([step * epochs_per_step for step in steps], values)
+    return curves
 
 
 def confusion_matrix(counts: np.ndarray, classes: Sequence[str]) -> Any:

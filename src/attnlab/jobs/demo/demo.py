@@ -1,9 +1,9 @@
-"""The demo: the lab's main job in miniature and for real, on data made or shipped by the package.
+"""The demo: the lab's main jobs in miniature, on data generated or shipped by the package.
 
 (a) Knowledge. A small GPT reads about the people of a synthetic world, is fine-tuned on questions about half of
-    them, and is asked about the others: it can only know the answer from pretraining. Beside it, the same model
-    without pretraining, and the answer that is most common.
-(b) Classification. A real pretrained encoder on the embedded sentiment set: all weights against the head alone.
+    them, and is asked about the others: it can only know the answer from pretraining. Baselines are the same model
+    without pretraining, and the most common answer.
+(b) Classification. A real pretrained encoder on the embedded sentiment set: all weights tuned, against the head only.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def classification(method: str, seed: int) -> ClassifyConfig:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """One run of the demo: the folder it goes to, its kind, and how its configuration is made."""
+class DemoStep:
+    """One run of the demo: its folder, its kind, and a function for its configuration."""
 
     name: str
     label: str
@@ -73,33 +73,33 @@ class Stage:
     config: Callable[[Path, int], JobConfig]
 
 
-STAGES = (
-    Stage("pretrained", "1/5 pretraining", "pretrain", lambda root, seed: pretraining(seed)),
-    Stage(
+STEPS = (
+    DemoStep("pretrained", "1/5 pretraining", "pretrain", lambda root, seed: pretraining(seed)),
+    DemoStep(
         "asked",
         "2/5 fine-tuning, pretrained",
         "finetune",
         lambda root, seed: fine_tuning(root / "pretrained", False, seed),
     ),
-    Stage(
+    DemoStep(
         "asked-unread",
         "3/5 fine-tuning, not pretrained",
         "finetune",
         lambda root, seed: fine_tuning(root / "pretrained", True, seed),
     ),
-    Stage("classified", "4/5 encoder, all weights", "classify", lambda root, seed: classification("full", seed)),
-    Stage("classified-head", "5/5 encoder, head only", "classify", lambda root, seed: classification("head", seed)),
+    DemoStep("classified", "4/5 encoder, all weights", "classify", lambda root, seed: classification("full", seed)),
+    DemoStep("classified-head", "5/5 encoder, head only", "classify", lambda root, seed: classification("head", seed)),
 )
 
 
 def run_demo(root: Path, seed: int) -> Path:
-    """Run the five stages into folders below `root` and write the report; returns its path.
+    """Run the five steps in folders below `root` and write the report; returns its path.
 
-    Taken up again, stages that are finished are not run twice, and the one that was cut short goes on.
+    Called again, it skips finished steps and resumes the interrupted one.
     """
     from attnlab.jobs.demo.page import write_demo_page
 
     command = f"attnlab demo --out {root} --resume"
-    for stage in STAGES:
-        run_subrun(stage.kind, stage.config(root, seed), root / stage.name, stage.label, command)
+    for step in STEPS:
+        run_subrun(step.kind, step.config(root, seed), root / step.name, step.label, command)
     return write_demo_page(root)

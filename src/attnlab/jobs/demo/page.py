@@ -1,4 +1,4 @@
-"""The demo's page: what was asked, what came out, what it means, how to go on."""
+"""The demo's page: questions, results, what they mean, and next steps."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def write_demo_page(root: Path) -> Path:
             [_table(knowledge, "answers on test")],
             _knowledge_figures(root, knowledge),
         ),
-        Passage("What it says", tables=[_examples(root)]),
+        Passage("Example answers", tables=[_examples(root)]),
         Passage(
             "A real encoder on labelled sentences",
             [_sentiment_text(sentiment)],
@@ -41,11 +41,11 @@ def write_demo_page(root: Path) -> Path:
             "Read with care",
             [
                 f"One seed ({runs['pretrained']['seed']}) each: the intervals are 95% Wilson intervals over the test "
-                "questions and say nothing about other seeds. Weights were chosen on dev; test was looked at once."
+                "questions and say nothing about other seeds. Weights were chosen on dev; test was used once."
             ],
         ),
         Passage(
-            "Go on",
+            "Next steps",
             printed=f'attnlab ask {root / "asked"} "{_a_question(root)}"\n'
             f"attnlab runs --in {root}\nattnlab pretrain --help",
         ),
@@ -85,27 +85,27 @@ def _knowledge_text(runs: dict[str, Any], scores: dict[str, Proportion]) -> str:
     pretrained, fresh, common = scores.values()
     clear = pretrained.interval[0] > common.interval[1]
     verdict = (
-        "The pretrained model is clearly above the most common place: the answers were stored while it read, and "
-        "fine-tuning on other people taught it to bring them out."
+        "The pretrained model is clearly above the most common place: it stored the answers in pretraining, and "
+        "fine-tuning on other people taught it to retrieve them."
         if clear
         else "The intervals overlap: at this size the run does not show that pretraining helped."
     )
     return (
         f"A GPT of {runs['pretrained']['parameters']:,} parameters read {runs['pretrained']['data']['documents']:,} "
         f'short documents about {people} invented people. It was then fine-tuned on "Where was X born?" for '
-        f"{questions['train']} of them and asked about {questions['test']} others, of whom it had only read. {verdict} "
-        f"Without pretraining the same model scores {fresh.share:.1%}: nothing in the questions tells where a "
-        f"stranger was born, and the best it could do is the most common place ({common.share:.1%})."
+        f"{questions['train']} of them and asked about {questions['test']} others, about whom it had only read. "
+        f"{verdict} Without pretraining the same model scores {fresh.share:.1%}: nothing in the questions shows where "
+        f"an unseen person was born, and its best guess is the most common place ({common.share:.1%})."
     )
 
 
 def _sentiment_text(scores: dict[str, Proportion]) -> str:
     full, head = scores.values()
-    apart = full.interval[0] > head.interval[1] or head.interval[0] > full.interval[1]
+    separate = full.interval[0] > head.interval[1] or head.interval[0] > full.interval[1]
     verdict = (
         "The difference is larger than the intervals."
-        if apart
-        else "The intervals overlap: with so few sentences the two cannot be told apart, and the head costs far less."
+        if separate
+        else "The intervals overlap: no significant difference with so few sentences, and the head costs far less."
     )
     return (
         "all-MiniLM-L6-v2 (22.7 million parameters, pretrained by others) on the package's own sentences, positive or "
@@ -115,7 +115,7 @@ def _sentiment_text(scores: dict[str, Proportion]) -> str:
 
 def _table(scores: dict[str, Proportion], what: str) -> Table:
     rows = [[name, f"{score.right} of {score.count}", str(score)] for name, score in scores.items()]
-    return Table(["", f"right {what}", "share (95% interval)"], rows)
+    return Table(["", f"correct {what}", "share (95% interval)"], rows)
 
 
 def _sentiment_table(runs: dict[str, Any], scores: dict[str, Proportion]) -> Table:
@@ -132,14 +132,14 @@ def _knowledge_figures(root: Path, scores: dict[str, Proportion]) -> list[Figure
         {"training": series(root / "pretrained" / "metrics.jsonl", "train", "loss")},
         "Pretraining",
         "step",
-        "loss a token",
+        "loss per token",
     )
     dev = {
         name: series(root / run / "metrics.jsonl", "dev", "accuracy")
         for name, run in (("pretrained", "asked"), ("not pretrained", "asked-unread"))
     }
     baseline = {"most common place": read_record(root / "asked")["results"]["dev_baseline"]}
-    accuracy = figures.curves(dev, "Fine-tuning", "step", "right answers on dev", baseline, percent=True)
+    accuracy = figures.curves(dev, "Fine-tuning", "step", "accuracy on dev", baseline, percent=True)
     bars = figures.bars({n: (s.share, s.interval) for n, s in scores.items()}, "Where was X born?", "test accuracy")
     return [
         Figure(figures.save(bars, root / "figures" / "knowledge.png"), "Test accuracy with 95% intervals."),
@@ -166,11 +166,11 @@ def _predictions(root: Path, run: str) -> list[PredictedExample]:
 
 
 def _examples(root: Path) -> Table:
-    """A few test questions with both models' answers: some right, some wrong, in the order of the file."""
+    """A few test questions with both models' answers: some correct, some wrong, in the order of the file."""
     pairs = list(zip(_predictions(root, "asked"), _predictions(root, "asked-unread"), strict=True))
-    right = [pair for pair in pairs if pair[0].label == pair[0].predicted][:4]
+    correct = [pair for pair in pairs if pair[0].label == pair[0].predicted][:4]
     wrong = [pair for pair in pairs if pair[0].label != pair[0].predicted][:3]
-    rows = [[one.text, one.label, _answer(one), _answer(two)] for one, two in right + wrong]
+    rows = [[one.text, one.label, _answer(one), _answer(two)] for one, two in correct + wrong]
     return Table(["question", "born in", "pretrained (confidence)", "not pretrained"], rows)
 
 
