@@ -10,6 +10,9 @@ demo: $(VENV)/.demo
 	$(BIN)/attnlab demo
 
 test: $(VENV)/.dev
+	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
+
+test-all: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile
 
 lint: $(VENV)/.dev

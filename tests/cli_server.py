@@ -1,8 +1,8 @@
 """Runs commands of the lab in forked children of a process that has imported the heavy libraries once.
 
 One line of JSON per request on standard input, {"words": [...], "cwd": ..., "out": PATH, "err": PATH, "timeout": s};
-one line with the exit code per answer. The libraries are imported and nothing of them is run before the fork, so a child
-is what `python -m attnlab WORDS...` is, two seconds sooner. The lab itself is imported in the child.
+one line with the exit code per answer. Nothing of the libraries is run before the fork, so a child is what
+`python -m attnlab WORDS...` is, two seconds sooner. The lab itself is imported in the child.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def run_child(request: dict[str, object]) -> None:
     )
     for path, flags, number in streams:
         os.dup2(os.open(path, flags, 0o600), number)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
+    sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
     words = request["words"]
     assert isinstance(words, list)
     sys.argv = ["attnlab", *words]

@@ -13,6 +13,8 @@ from types import ModuleType
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "assignments" / "attention"
 PARTS = {path.name: path for path in [*FOLDER.glob("*.py"), ROOT / "assignments" / "classification" / "a2s3.py"]}

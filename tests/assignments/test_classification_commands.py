@@ -113,6 +113,7 @@ def test_overfit_learns_ten_instances(run: Any, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "overfit.png").stat().st_size > 5000
 
 
+@pytest.mark.slow
 def test_full_training_and_the_same_folder_again(
     run: Any, course: ModuleType, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +142,7 @@ def test_full_training_and_the_same_folder_again(
     assert "optimizer.lr" in said
 
 
+@pytest.mark.slow
 def test_the_best_of_a_grid_is_chosen_on_dev_and_tested_once(run: Any, tmp_path: Path) -> None:
     printed, found = run("parameter_tuning", "--lr", "1e-5,3e-2", "--num_epochs", "1,2", "--small_subset", "True")
     assert len(found["dev"]) == 4
@@ -163,6 +165,7 @@ def test_a_model_that_is_not_to_be_had_is_a_bar_at_zero(run: Any, model: Path, t
     assert (tmp_path / "out" / "cross_model.png").is_file()
 
 
+@pytest.mark.slow
 def test_the_documents_numbers_of_tuned_parameters(run: Any) -> None:
     printed, found = run("peft", "--num_epochs", 1, "--small_subset", "True")
     assert found["head"]["tuned_parameters"] == 2 * WIDTH + 2
@@ -171,6 +174,7 @@ def test_the_documents_numbers_of_tuned_parameters(run: Any) -> None:
     assert f"= 130d + 2 with d = {WIDTH}" in printed
 
 
+@pytest.mark.slow
 def test_three_optimizers_in_one_figure(run: Any, tmp_path: Path) -> None:
     printed, found = run("optimizers", "--num_epochs", 1, "--small_subset", "True")
     assert list(found) == ["adamw", "sgd", "adagrad"]

@@ -121,6 +121,7 @@ def test_a_printed_command_in_a_shell_at_full_size(
     assert capsys.readouterr().out.startswith("Correct: ")
 
 
+@pytest.mark.slow
 def test_it_learns_what_it_is_taught(knowledge: Load, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     dataset, model, trainer = (knowledge(name) for name in ("dataset", "model", "trainer"))
     corpus = dataset.CharCorruptionDataset(Path("wiki.txt").read_text(), 128)

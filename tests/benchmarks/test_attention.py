@@ -14,6 +14,8 @@ import torch
 
 from attnlab.attention import VARIANTS, MixerShape, build_mixer
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "benchmarks" / "attention.py"
 

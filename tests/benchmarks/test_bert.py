@@ -14,6 +14,8 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.model import BertModel
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bert.py"
 
 

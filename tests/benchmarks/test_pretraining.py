@@ -14,6 +14,8 @@ import torch
 
 from attnlab.models.gpt import preset
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "pretraining.py"
 
 

@@ -42,6 +42,7 @@ def test_an_example_is_what_it_says_it_is(number: int, tmp_path: Path) -> None:
         assert report.passed, [finding for finding in report.findings if finding.passed is False]
 
 
+@pytest.mark.slow
 def test_a_model_takes_a_file_for_a_name(
     attnlab: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:

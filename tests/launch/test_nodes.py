@@ -14,6 +14,8 @@ from attnlab.launch.records import exit_code, submissions_of
 from attnlab.launch.slurm import log_of
 from attnlab.runs import read_config, read_metrics, read_status
 
+pytestmark = pytest.mark.slow
+
 NODES = ["--launch", "slurm", "--partition", "wide", "--nodes", "2", "--cpus", "1"]
 
 

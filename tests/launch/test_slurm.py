@@ -8,11 +8,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.launch.cluster import PRETRAIN, SLOW, Child, Lab, ends_after_a_warning, jobs, steps, until, weights
 from tests.tiny_models import tiny_model
 
 from attnlab.launch.records import exit_code, submissions_of
 from attnlab.runs import is_run, read_config, read_metrics, read_record, read_status
+
+pytestmark = pytest.mark.slow
 
 BROKEN = """
 from pathlib import Path

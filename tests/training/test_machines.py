@@ -18,6 +18,8 @@ from attnlab.distributed.exits import PEER_LOST, ProcessExit, cause, stopped_by
 from attnlab.distributed.team import Rank
 from attnlab.launch.rendezvous import LauncherGroup
 
+pytestmark = pytest.mark.slow
+
 
 def free_port() -> int:
     with socket.socket() as free:

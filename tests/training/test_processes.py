@@ -41,6 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, cli_environment: dict[str, 
     return root
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES + CHAIN)
 def test_two_processes_have_the_losses_and_weights_of_one(folder: Path, name: str) -> None:
     one, two = (list(read_metrics(folder / side / name / "metrics.jsonl")) for side in ("one", "two"))
@@ -60,6 +61,7 @@ def weights(run: Path) -> dict[str, torch.Tensor]:
     return load_file(max((run / "checkpoints").glob("step-*")) / "model.safetensors")
 
 
+@pytest.mark.slow
 def test_the_configuration_says_how_many_there_were(folder: Path) -> None:
     assert "processes: 2" in (folder / "two" / "spans" / "config.yaml").read_text()
     record = read_record(folder / "two" / "classes")
@@ -177,6 +179,7 @@ def script(tmp_path: Path, text: str) -> list[str]:
     return [sys.executable, str(path)]
 
 
+@pytest.mark.slow
 def test_the_reason_of_another_process_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = """
 import os, pathlib, sys, time
@@ -191,6 +194,7 @@ pathlib.Path(__file__).with_name("waited for").touch()
     assert "process 2 of 3 (counted from 0) ended with exit code 1: the third has no more memory" in said
 
 
+@pytest.mark.slow
 def test_what_the_first_process_says_itself_is_not_said_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,6 +203,7 @@ def test_what_the_first_process_says_itself_is_not_said_again(
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_ranks_are_read_from_torchrun_and_from_srun() -> None:
     torchrun = {
         "RANK": "3",
@@ -224,6 +229,7 @@ def test_ranks_are_read_from_torchrun_and_from_srun() -> None:
     assert other is not None and (other.address, other.port) == (rank.address, rank.port)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{}, {"WORLD_SIZE": "1"}, {"SLURM_NTASKS": "4", "SLURM_PROCID": "0"}])
 def test_a_process_started_alone_waits_for_nobody(environment: dict[str, str]) -> None:
     """A batch script has the number of tasks of its job in the environment, though it is one process."""

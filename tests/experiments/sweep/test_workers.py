@@ -86,7 +86,7 @@ def two_at_work(config: Any, path: Path) -> tuple[Any, Any]:
     return first, second
 
 
-@pytest.mark.parametrize("kind", ["journal", "sqlite", "postgres"])
+@pytest.mark.parametrize("kind", ["journal", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def test_a_killed_workers_cell_goes_back_and_no_cell_is_done_twice(
     kind: str, toy: Toy, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
