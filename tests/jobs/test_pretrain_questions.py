@@ -75,7 +75,7 @@ def test_an_objective_that_is_not_there_is_named(name: str) -> None:
 
 
 def test_causal_hides_nothing() -> None:
-    with pytest.raises(UserError, match="hidden_only needs an objective that hides something"):
+    with pytest.raises(UserError, match="hidden_only needs an objective that hides tokens"):
         config(objective={"name": "span,causal", "hidden_only": True})
 
 

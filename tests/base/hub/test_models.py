@@ -205,7 +205,7 @@ def _more_words_as_json(folder: Path) -> None:
         (_without("model.safetensors"), "has no weights"),
         (_without("vocab.txt"), "has no tokenizer"),
         (lambda folder: (folder / "config.json").write_text('{"a": 1,\n'), "config.json, line 2 is not JSON"),
-        (lambda folder: (folder / "config.json").write_text("[]"), "holds no JSON object"),
+        (lambda folder: (folder / "config.json").write_text("[]"), "expected a JSON object"),
         (_cut, r"expected [\d,]+ bytes, got [\d,]+: fetch it again"),
         (lambda folder: (folder / "model.safetensors").write_bytes(b"version https://git-lfs"), "no safetensors file"),
         (_more_words, "101 tokens, the weights have 100: tokenizer and model are not from the same checkpoint"),

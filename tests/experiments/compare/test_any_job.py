@@ -94,7 +94,7 @@ def test_a_setting_that_excludes_another_takes_its_place() -> None:
         ({"vary": "lr=1,2"}, "pretrain.optimizer.lr, finetune.optimizer.lr"),
         ({"changes": "model.widht=8"}, "did you mean 'model.width'"),
         ({"vary": "model.width=wide,8"}, "model.width must be a whole number, got 'wide'"),
-        ({"vary": "model.width=8,8"}, "different values"),
+        ({"vary": "model.width=8,8"}, "no value twice"),
         ({"job": "pretrain"}, "unknown job 'pretrain'"),
         ({"vary": "model.width=8,16", "along_with": "width=9:lr=1"}, "unknown choice 'width=9'"),
         ({"vary": "model.width=8,16", "along_with": "width=8:seeds=0"}, "width=8': expected a whole number above 0"),

@@ -192,7 +192,7 @@ def test_nothing_is_written_when_nothing_can_run(small: Small, tmp_path: Path) -
         (small(compare={"positions": "absolute"}), "unknown positions"),
         (small(batch={"size": "auto"}), "its own batch size"),
         (small(model={"heads": 3}), "cannot be split into 3 heads"),
-        (small(model={"context": 4096}), "a block needs"),
+        (small(model={"context": 4096}), "for one block"),
         (small(data={"corpus": "nowhere.txt"}), "does not exist"),
         (small(data={"train_context": 32}), "longer than the context"),
     )

@@ -101,7 +101,7 @@ def test_a_run_uses_it_and_unsupported_runs_refuse(
 
     plain, moved = (read_record(run(str(size), adversarial=size)) for size in (0.0, 0.2))
     assert plain["results"]["dev_loss"] != moved["results"]["dev_loss"]
-    with pytest.raises(UserError, match="tune more than that"):
+    with pytest.raises(UserError, match="use another --tune"):
         run("head", method="head", adversarial=0.1)
     with pytest.raises(UserError, match="use --head linear"):
         fit(tmp_path / "t5", tiny_model("t5"), reviews, tuning={"adversarial": 0.1}, model={"head": "words"})

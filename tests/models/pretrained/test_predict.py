@@ -147,7 +147,7 @@ def test_mistakes_are_reported_with_file_and_line(tmp_path: Path, run: Path, att
         run, "--file", file("c.jsonl", '{"text": "a"}\n{"b": 1}\n')
     )
     assert "d.csv, line 3: the text in 'text' is empty" in refused(run, "--file", file("d.csv", "id,text\n1,a\n2,\n"))
-    assert "no column is clearly the text among 1, 2: call it 'remark'" in refused(
+    assert "no column is clearly the text among 1, 2: name it 'remark'" in refused(
         run, "--file", file("e.csv", "who,what\nx,y\n")
     )
     labels = file("f.tsv", "remark\tlabel\ngood\tpositive\nbad\tfine\n")
