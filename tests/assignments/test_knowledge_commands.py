@@ -223,7 +223,11 @@ WRONG: dict[str, tuple[str, dict[str, bytes], str]] = {
     ),
     "folder": ("pretrain vanilla wiki.txt --writing_params_path no/p", {}, "no/p cannot be written"),
     "epochs": ("pretrain vanilla wiki.txt --writing_params_path p --epochs 0", {}, "whole number from 1, got '0'"),
-    "device": ("pretrain vanilla wiki.txt --writing_params_path p --device cuda:9", {}, "does not exist on this machine"),
+    "device": (
+        "pretrain vanilla wiki.txt --writing_params_path p --device cuda:9",
+        {},
+        "does not exist on this machine",
+    ),
     "seed": ("pretrain vanilla wiki.txt --writing_params_path p --seed -1", {}, "whole number from 0, got '-1'"),
     "heads": ("pretrain vanilla wiki.txt --writing_params_path p --heads 3", {}, "heads"),
     "no tab": (

@@ -10,6 +10,8 @@ from attnlab.config.gpt import GPTSection
 from attnlab.config.job import JobConfig
 from attnlab.config.sections import FilePath, ScheduleSection, Section, option, split_list
 
+DEFAULT_STEPS = 1000
+
 
 class StreamSection(Section):
     topic: ClassVar[str] = "Data"
@@ -52,3 +54,18 @@ class LanguageConfig(JobConfig):
     model: GPTSection = GPTSection()
     measures: MeasuresSection = MeasuresSection()
     schedule: ScheduleSection = ScheduleSection(warmup_ratio=0.05)
+
+
+class BudgetSection(Section):
+    """The same for every run."""
+
+    topic: ClassVar[str] = "Budget of each run"
+    common: ClassVar[tuple[str, ...] | None] = ("steps", "seconds")
+    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("steps", "seconds"),)
+
+    steps: int | None = option(None, f"Steps of the optimizer (default: {DEFAULT_STEPS}).", ge=1)
+    seconds: float | None = option(
+        None, "Seconds of training instead: the steps of a variant follow from its speed, measured once.", gt=0
+    )
+    evaluations: int = option(10, "Points of the validation curve; a checkpoint is written at each.", ge=1)
+    log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)

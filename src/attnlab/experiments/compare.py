@@ -20,11 +20,11 @@ from attnlab.config.recipe import lay_over
 from attnlab.config.sections import Section, machine_of
 from attnlab.experiments.cells import Cell, cells, seeds_of, variants
 from attnlab.experiments.config import CompareConfig
-from attnlab.experiments.experiment import COMPARISON, set_machine, stored, write_results
-from attnlab.experiments.results import ComparisonResults, ExperimentRow, finished_runs, reason_of
+from attnlab.experiments.experiment import COMPARISON, stored, write_results
+from attnlab.experiments.results import ComparisonResults, ExperimentRow, finished_runs
 from attnlab.experiments.views.view import View
 from attnlab.jobs.registry import KINDS
-from attnlab.jobs.subruns import ending_recorded
+from attnlab.jobs.subruns import ending_recorded, reason_of, set_machine
 from attnlab.runs import RunFolder, is_run, read_record, read_status
 from attnlab.training import setup
 

@@ -14,7 +14,7 @@ from pydantic import create_model, field_validator, model_validator
 from attnlab.base.errors import UserError, unknown
 from attnlab.config.axes import parse_axes, parse_choices
 from attnlab.config.gpt import ShapeSection
-from attnlab.config.language import MeasuresSection, StreamSection
+from attnlab.config.language import BudgetSection, MeasuresSection, StreamSection
 from attnlab.config.recipe import leaves, value_of
 from attnlab.config.sections import (
     BatchSection,
@@ -27,7 +27,6 @@ from attnlab.config.sections import (
 )
 from attnlab.jobs.registry import KINDS, measured
 
-DEFAULT_STEPS = 1000
 DEFAULT_TRIALS = 20
 JOURNAL = "journal"
 CLASSIFIER_AXES = {"models": ("model", "name"), "methods": ("tuning", "method"), "optimizers": ("optimizer", "name")}
@@ -56,6 +55,9 @@ class ExperimentSection(Section):
 
 class CompareSection(ExperimentSection):
     topic: ClassVar[str] = "What is compared"
+    common: ClassVar[tuple[str, ...] | None] = (
+        *("job", "vary", "attention", "positions", "models", "methods", "optimizers", "seeds"),
+    )
 
     job: str = option("language", "What is run: language (a GPT on one text), knowledge, finetune, classify.")
     vary: dict[str, list[Any]] = option(
@@ -135,6 +137,7 @@ def _count(name: str, value: Any) -> int:
 
 class SweepSection(ExperimentSection):
     topic: ClassVar[str] = "What is searched"
+    common: ClassVar[tuple[str, ...] | None] = ("job", "vary", "search", "trials", "prune", "seeds")
 
     job: str = option("classify", "What is run: classify, finetune, language, knowledge.")
     vary: dict[str, list[Any]] = option(
@@ -191,20 +194,6 @@ class SweepFlags(SweepConfig):
     """The flags of `attnlab sweep`; everything else is a setting of the job, given by name."""
 
     machine: MachineSection = MachineSection()
-
-
-class BudgetSection(Section):
-    """The same for every run."""
-
-    topic: ClassVar[str] = "Budget of each run"
-    exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("steps", "seconds"),)
-
-    steps: int | None = option(None, f"Steps of the optimizer (default: {DEFAULT_STEPS}).", ge=1)
-    seconds: float | None = option(
-        None, "Seconds of training instead: the steps of a variant follow from its speed, measured once.", gt=0
-    )
-    evaluations: int = option(10, "Points of the validation curve; a checkpoint is written at each.", ge=1)
-    log_every: int = option(10, "Steps between two lines of training metrics.", ge=1)
 
 
 class LanguageComparison(CompareConfig):

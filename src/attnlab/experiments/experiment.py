@@ -4,6 +4,7 @@
         config.yaml, run.json, status.json    what was asked, with what, its state
         cells/VARIANT/seed-N/                 of a comparison: one run folder per cell
         trials/CELL/seed-N/                   of a sweep: one run folder per cell and seed
+        precision.txt                         the precision of all runs, where 'auto' chose it
         results.json, report.html, figures/
 
 A run that fails is a row with its reason; the others continue. What is finished is never run again.
@@ -20,7 +21,7 @@ from attnlab.base.errors import UserError
 from attnlab.base.files import write_json
 from attnlab.base.machine.facts import within_free_memory
 from attnlab.config.recipe import check
-from attnlab.config.sections import MachineSection, Section, machine_of
+from attnlab.config.sections import Section, machine_of
 from attnlab.experiments.config import (
     CompareConfig,
     SweepConfig,
@@ -29,7 +30,7 @@ from attnlab.experiments.config import (
     must_leave_seeds_open,
     sweep_of,
 )
-from attnlab.jobs.subruns import keep_only_weights, run_subrun
+from attnlab.jobs.subruns import keep_only_weights, run_subrun, set_machine, store_precision, with_precision
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
 from attnlab.training.callbacks import Callback
@@ -79,8 +80,9 @@ class Experiment(Generic[C]):
     ) -> None:
         """Train one run, resume it, or skip it when it is finished; one that does not fit harms no other."""
         with within_free_memory():
-            run_subrun(job, config, path, label, self.resume_command(root), callbacks)
+            run_subrun(job, with_precision(root, config), path, label, self.resume_command(root), callbacks)
         keep_only_weights(path)
+        store_precision(root, path)
 
 
 COMPARISON = Experiment[CompareConfig]("compare", "comparison", comparison_of, "language")
@@ -90,10 +92,6 @@ SWEEP = Experiment[SweepConfig]("sweep", "sweep", sweep_of, "classify")
 def stored(config: Section) -> dict[str, Any]:
     """What was given, without the defaults: a job may take what is left out from a run it starts from."""
     return config.model_dump(mode="json", exclude_unset=True)
-
-
-def set_machine(config: Section, machine: MachineSection) -> None:
-    setattr(config, "machine", machine)  # noqa: B010  # every configuration of an experiment has one
 
 
 def write_results(root: Path, content: Mapping[str, Any], config: Section, record: Mapping[str, Any]) -> None:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attnlab.base.errors import RunFailed, UserError
-from attnlab.base.machine.facts import is_out_of_memory
 from attnlab.config.axes import Axis
 from attnlab.experiments.config import CompareConfig, SweepConfig
 from attnlab.jobs.registry import KINDS, Kind
@@ -244,23 +242,8 @@ class SweepResults(Results[SweepConfig]):
         return sum(row.state == state for row in self.rows)
 
 
-def history(results: SweepResults) -> tuple[list[int], list[float]]:
-    """The best mean so far after each trial that finished."""
-    done = sorted((row for row in results.rows if row.state == "finished"), key=lambda row: row.number)
-    values = [results.score(row).mean for row in done]
-    choose = max if results.measure.sign > 0 else min
-    return [row.number for row in done], [choose(values[: n + 1]) for n in range(len(values))]
-
-
 def seeds_text(count: int) -> str:
     return f"{count} seed{'s' if count > 1 else ''}"
-
-
-def reason_of(failure: Exception) -> str:
-    """Why a run failed, for its row in a table."""
-    if is_out_of_memory(failure):
-        return "it ran out of memory: use a smaller batch, shorter texts or a smaller model."
-    return str(failure) if isinstance(failure, UserError | RunFailed) else f"{type(failure).__name__}: {failure}"
 
 
 def most_common_level(rows: Sequence[ExperimentRow], name: str) -> float | None:

@@ -22,13 +22,13 @@ from attnlab.config.recipe import leaves, value_of
 from attnlab.experiments.config import DEFAULT_TRIALS, JOURNAL, SweepConfig
 from attnlab.experiments.experiment import SWEEP, stored, write_results
 from attnlab.experiments.queue import Queue, QueuedTrial
-from attnlab.experiments.results import WORST_FIRST, ExperimentRow, SweepResults, TestScores, reason_of, seeds_text
+from attnlab.experiments.results import WORST_FIRST, ExperimentRow, SweepResults, TestScores, seeds_text
 from attnlab.experiments.space import axes_of, grid, identity, job_config
 from attnlab.experiments.store import importances, open_store
 from attnlab.experiments.sweep_page import plain_results, write_sweep_page
 from attnlab.experiments.worker import Worker
 from attnlab.jobs.registry import KINDS
-from attnlab.jobs.subruns import ending_recorded
+from attnlab.jobs.subruns import ending_recorded, reason_of
 from attnlab.runs import RunFolder, is_run, read_record, read_status
 from attnlab.runs.metrics import trained_seconds
 

@@ -9,7 +9,7 @@ from typing import Any
 from attnlab.base.console import clock
 from attnlab.config.axes import short_names, show, varied
 from attnlab.config.sections import machine_of
-from attnlab.experiments.results import ExperimentRow, SweepResults, TestScores, history, seeds_text
+from attnlab.experiments.results import ExperimentRow, SweepResults, TestScores, seeds_text
 from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 from attnlab.stats.intervals import Measure, plain, plus_minus
 
@@ -78,9 +78,7 @@ def _history(root: Path, results: SweepResults) -> Passage | None:
     if results.config.sweep.search == "grid" or not results.finished:
         return None
     caption = "Every trial in the order it was started, and the best so far."
-    return Passage(
-        "The way there", figures=[draw(root, "history", sweep_figures.way(results, history(results)), caption)]
-    )
+    return Passage("The way there", figures=[draw(root, "history", sweep_figures.way(results), caption)])
 
 
 def table(results: SweepResults, most: int | None = None) -> Table:

@@ -13,10 +13,10 @@ from attnlab.base.errors import RunFailed
 from attnlab.base.interrupts import Stopped, StopRequest
 from attnlab.experiments.experiment import SWEEP
 from attnlab.experiments.queue import Claim, Queue
-from attnlab.experiments.results import reason_of
 from attnlab.experiments.space import job_config
 from attnlab.experiments.store import StoreFailed
 from attnlab.jobs.registry import KINDS
+from attnlab.jobs.subruns import reason_of
 from attnlab.runs import read_record, series
 from attnlab.stats.intervals import Mean
 from attnlab.training.callbacks import Callback, RunLength, TrainState

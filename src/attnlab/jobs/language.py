@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256, write_text
+from attnlab.base.randomness import seed_everything
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.text.reading import Blocks, Stream, must_fill_a_block, read_stream
@@ -25,6 +26,7 @@ from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder
+from attnlab.stats.intervals import Mean
 from attnlab.training.callbacks import TrainState
 from attnlab.training.estimate import estimate, measure_speed
 from attnlab.training.objectives import NextToken, mean_loss
@@ -166,3 +168,29 @@ def prefix_losses(model: nn.Module, tokens: Tensor, targets: Tensor) -> Tensor:
         logits = model(tokens[:, : t + 1])[:, -1]  # (B, V)
         losses[:, t] = F.cross_entropy(logits, targets[:, t], reduction="none")
     return losses
+
+
+def shown_perplexity(mean: Mean, brief: bool = False) -> str:
+    """exp of the mean loss with exp of its interval."""
+    if not mean.count:
+        return "not measured"
+    ends = None if brief else mean.interval
+    return _exp(mean.mean) + (f" ({_exp(ends[0])} to {_exp(ends[1])})" if ends else "")
+
+
+def _exp(loss: float) -> str:
+    value = math.exp(min(loss, 700.0))
+    return f"{value:.3f}" if value < 1000 else f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
+
+
+def steps_in(seconds: float, config: LanguageConfig) -> int:
+    """How many training steps of this model fit into a budget, by the measured speed of a copy.
+
+    Fixed before the first run of a variant and the same for all its seeds: a schedule needs to know where it ends.
+    """
+    torch.set_num_threads(int(config.machine.threads))
+    seed_everything(config.training.seed)
+    job = LanguageJob(config)
+    parts = job.build(config.machine.device)
+    speed = measure_speed(parts.model, parts.objective, job.batches(parts.data), config)  # type: ignore[arg-type]
+    return max(1, round(seconds / speed.seconds_per_step))

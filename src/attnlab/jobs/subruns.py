@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.files import write_text
 from attnlab.base.interrupts import Interrupted
-from attnlab.config.sections import Section
+from attnlab.base.machine.facts import is_out_of_memory
+from attnlab.config.sections import MachineSection, Section, machine_of
 from attnlab.distributed.team import current
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import KINDS, saved_config
-from attnlab.runs import RunFolder, is_run, read_status
+from attnlab.runs import RunFolder, is_run, read_config, read_status
 from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training.callbacks import Callback
+
+PRECISION_FILE = "precision.txt"
 
 
 def run_subrun(
@@ -61,3 +66,31 @@ def ending_recorded(run: RunFolder) -> Iterator[None]:
         raise
     finally:
         run.close()
+
+
+def reason_of(failure: Exception) -> str:
+    """Why a run failed, for its row in a table."""
+    if is_out_of_memory(failure):
+        return "it ran out of memory: use a smaller batch, shorter texts or a smaller model."
+    return str(failure) if isinstance(failure, UserError | RunFailed) else f"{type(failure).__name__}: {failure}"
+
+
+def with_precision(root: Path, config: Section) -> Section:
+    """The precision that the first run measured to be faster is that of all: they must be comparable."""
+    machine, file = machine_of(config), root / PRECISION_FILE
+    if machine.precision == "auto" and file.is_file():
+        config = config.model_copy()
+        set_machine(config, machine.model_copy(update={"precision": file.read_text(encoding="utf-8").strip()}))
+    return config
+
+
+def store_precision(root: Path, run: Path) -> None:
+    """Of a run that consists of several, the first one's."""
+    file, first = root / PRECISION_FILE, run / "pretrain"
+    precision = read_config(first if is_run(first) else run).get("machine", {}).get("precision", "auto")
+    if precision != "auto" and not file.exists():
+        write_text(file, f"{precision}\n")
+
+
+def set_machine(config: Section, machine: MachineSection) -> None:
+    setattr(config, "machine", machine)  # noqa: B010  # every configuration of an experiment has one

@@ -188,7 +188,7 @@ def parallel(results: SweptResults) -> Any:
         return figure
 
 
-def way(results: SweptResults, history: tuple[Sequence[int], Sequence[float]]) -> Any:
+def way(results: SweptResults) -> Any:
     """The score of each trial in the order they were started, and the best so far."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 3.4))
@@ -201,7 +201,7 @@ def way(results: SweptResults, history: tuple[Sequence[int], Sequence[float]]) -
             label="trial",
             alpha=0.75,
         )
-        axes.step(*history, where="post", color=COLOURS[1], label="best so far")
+        axes.step(*_best_so_far(results), where="post", color=COLOURS[1], label="best so far")
         pruned = [row.number for row in results.rows if row.state == "pruned"]
         if pruned:
             axes.plot(
@@ -212,6 +212,14 @@ def way(results: SweptResults, history: tuple[Sequence[int], Sequence[float]]) -
         _per_cent(axes.yaxis, results)
         axes.legend()
         return figure
+
+
+def _best_so_far(results: SweptResults) -> tuple[list[int], list[float]]:
+    """The best mean after each trial that finished."""
+    done = sorted((row for row in results.rows if row.state == "finished"), key=lambda row: row.number)
+    values = [results.score(row).mean for row in done]
+    choose = max if results.measure.sign > 0 else min
+    return [row.number for row in done], [choose(values[: n + 1]) for n in range(len(values))]
 
 
 def weights(importance: Mapping[str, float]) -> Any:

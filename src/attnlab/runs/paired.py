@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from attnlab.base.errors import UserError
 from attnlab.runs.predictions import Prediction, read_predictions
-from attnlab.stats.significance import Discordant, bootstrap
+from attnlab.stats.significance import Discordant, bootstrap, holm
 
 SIGNIFICANT = 0.05
 
@@ -58,6 +59,44 @@ def pair_runs(
         seeds,
         examples,
     )
+
+
+@dataclass(frozen=True)
+class RunsOnTest:
+    """The runs of one classifier by seed: predictions on test, and scores on dev."""
+
+    label: str
+    predictions: Mapping[int, Prediction]
+    dev_scores: Mapping[int, float]
+    reason: str = ""
+    """Why there are no predictions."""
+
+    @property
+    def chosen(self) -> Prediction:
+        """Of the run one would keep: the best on dev, of equals the first."""
+        return self.predictions[max(self.predictions, key=lambda seed: (self.dev_scores[seed], -seed))]
+
+
+def paired(first: RunsOnTest, second: RunsOnTest) -> PairedRuns:
+    """McNemar between the run of each that is best on dev, the difference over the seeds both have."""
+    for runs in (first, second):
+        if not runs.predictions:
+            raise UserError(f"{runs.label} has no predictions on test: {runs.reason}")
+    shared = sorted(set(first.predictions) & set(second.predictions))
+    if not shared:
+        raise UserError(f"{first.label} and {second.label} have no seed in common: resume with --resume.")
+    by_seed = [(first.predictions[seed], second.predictions[seed]) for seed in shared]
+    return pair_runs((first.label, second.label), (first.chosen, second.chosen), by_seed)
+
+
+def all_pairs(classifiers: Sequence[RunsOnTest]) -> list[PairedRuns]:
+    """Every two, corrected for their number; none where they were tested on different examples."""
+    tested = [runs for runs in classifiers if runs.predictions]
+    if len({each.examples for runs in tested for each in runs.predictions.values()}) > 1:
+        return []
+    pairs = [paired(a, b) for a, b in combinations(tested, 2) if set(a.predictions) & set(b.predictions)]
+    adjusted = holm([pair.discordant.p for pair in pairs])
+    return [replace(pair, adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
 
 def paired_test(first: Path, second: Path) -> str | None:

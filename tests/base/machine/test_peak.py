@@ -9,7 +9,7 @@ import torch
 
 from attnlab.base.machine import facts
 from attnlab.base.machine.facts import is_out_of_memory, peak, start_peak, within_free_memory
-from attnlab.experiments.results import reason_of
+from attnlab.jobs.subruns import reason_of
 
 MIB = 2**20
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process set its mark back")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,12 @@ from attnlab.experiments.results import ComparisonResults, ExperimentRow, most_c
 from attnlab.experiments.views.view import View, difference_title, ranked_cells, run_label
 from attnlab.jobs.classify.memory import must_fit, needed, parameters_of
 from attnlab.report.page import Figure, Passage, Table, draw
+from attnlab.report.pairs import pair_details, pair_matrix, plain_pair
 from attnlab.report.series import AccuracyCurve
 from attnlab.runs import read_config, read_metrics
-from attnlab.runs.paired import SIGNIFICANT, PairedRuns, pair_runs
+from attnlab.runs.paired import RunsOnTest, all_pairs, paired
 from attnlab.runs.predictions import Prediction, read_predictions
 from attnlab.stats.intervals import Mean, Measure, plus_minus
-from attnlab.stats.significance import holm
 
 MARK = "‡"
 PANELS = 12
@@ -141,10 +139,10 @@ class ClassifyView(View):
         rows = [row for row in results.ordered if predictions(row)]
         if len(rows) < 2:
             return None
-        heading, pairs = "Which differences are more than chance", all_pairs(rows)
+        heading, pairs = "Which differences are more than chance", all_pairs([runs_on_test(row) for row in rows])
         if not pairs:
             return Passage(heading, ["The variants were tested on different examples: no two of them are compared."])
-        return Passage(heading, [PAIRS], [_matrix(rows, pairs), _details(pairs)])
+        return Passage(heading, [PAIRS], [pair_matrix([row.label for row in rows], pairs), pair_details(pairs)])
 
     def notes(self, results: ComparisonResults) -> list[str]:
         return [*collapse_notes(results), *best_value_notes(results)]
@@ -160,7 +158,7 @@ class ClassifyView(View):
         chosen = best_value(results)
         return {
             "best_for_the_money": chosen.label if chosen else None,
-            "pairs": [_plain_pair(pair) for pair in all_pairs(results.ordered)],
+            "pairs": [plain_pair(pair) for pair in all_pairs([runs_on_test(row) for row in results.ordered])],
         }
 
     def test_pair(self, results: ComparisonResults, labels: str) -> str:
@@ -171,7 +169,7 @@ class ClassifyView(View):
         for name in names:
             if name not in by_label:
                 raise UserError(f"--pair: {unknown('variant', name, by_label)}")
-        return tested(by_label[names[0]], by_label[names[1]]).sentence()
+        return paired(runs_on_test(by_label[names[0]]), runs_on_test(by_label[names[1]])).sentence()
 
 
 def collapsed(row: ExperimentRow) -> list[int]:
@@ -262,72 +260,6 @@ def best_value_notes(results: ComparisonResults) -> list[str]:
     ]
 
 
-def tested(first: ExperimentRow, second: ExperimentRow) -> PairedRuns:
-    """Two variants: McNemar between the run of each that is best on dev, the difference over the seeds both have."""
-    one, two = predictions(first), predictions(second)
-    for row, predicted in ((first, one), (second, two)):
-        if not predicted:
-            raise UserError(f"{row.label} has no predictions on test: {row.reason or 'its test split was left alone.'}")
-    shared = sorted(set(one) & set(two))
-    if not shared:
-        raise UserError(f"{first.label} and {second.label} have no seed in common: resume with --resume.")
-    chosen = one[_best_seed(first)], two[_best_seed(second)]
-    return pair_runs((first.label, second.label), chosen, [(one[seed], two[seed]) for seed in shared])
-
-
-def _best_seed(row: ExperimentRow) -> int:
-    """The run one would keep: the best on dev, of equals the first."""
+def runs_on_test(row: ExperimentRow) -> RunsOnTest:
     scores = row.by_seed("dev_accuracy")
-    return max(scores, key=lambda seed: (scores[seed], -seed))
-
-
-def all_pairs(rows: Sequence[ExperimentRow]) -> list[PairedRuns]:
-    """Every two of the variants, corrected for their number; none where they were tested on different examples."""
-    predicted = {row.label: by_seed for row in rows if (by_seed := predictions(row))}
-    if len({each.examples for by_seed in predicted.values() for each in by_seed.values()}) > 1:
-        return []
-    rows = [row for row in rows if row.label in predicted]
-    shared = [(a, b) for a, b in combinations(rows, 2) if set(predicted[a.label]) & set(predicted[b.label])]
-    pairs = [tested(one, two) for one, two in shared]
-    adjusted = holm([pair.discordant.p for pair in pairs])
-    return [replace(pair, adjusted=p) for pair, p in zip(pairs, adjusted, strict=True)]
-
-
-def _matrix(rows: Sequence[ExperimentRow], pairs: Sequence[PairedRuns]) -> Table:
-    cells = {(pair.first, pair.second): _cell(pair) for pair in pairs}
-    labels = [row.label for row in rows]
-    lines = [[one, *[cells.get((one, two), "") for two in labels[1:]]] for one in labels[:-1]]
-    return Table(["row − column", *labels[1:]], lines)
-
-
-def _cell(pair: PairedRuns) -> str:
-    assert pair.adjusted is not None
-    return f"{pair.difference:+.1%} (p {pair.adjusted:.2g}){' *' if pair.adjusted <= SIGNIFICANT else ''}"
-
-
-def _details(pairs: Sequence[PairedRuns]) -> Table:
-    right = ("only first right", "only second right")
-    header = ["first", "second", "difference (95%, bootstrap)", *right, "p (McNemar)", "p after Holm"]
-    rows = [
-        [
-            *(pair.first, pair.second),
-            f"{pair.difference:+.1%} ({pair.interval[0]:+.1%} to {pair.interval[1]:+.1%})",
-            *(str(pair.discordant.first), str(pair.discordant.second)),
-            *(f"{pair.discordant.p:.2g}", f"{pair.adjusted:.2g}"),
-        ]
-        for pair in pairs
-    ]
-    return Table(header, rows)
-
-
-def _plain_pair(pair: PairedRuns) -> dict[str, Any]:
-    return {
-        "first": pair.first,
-        "second": pair.second,
-        "difference": pair.difference,
-        "interval": pair.interval,
-        "only_first_right": pair.discordant.first,
-        "only_second_right": pair.discordant.second,
-        "p": pair.discordant.p,
-        "p_holm": pair.adjusted,
-    }
+    return RunsOnTest(row.label, predictions(row), scores, row.reason or "its test split was left alone.")

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
-
 from attnlab.attention import MixerShape, find_variant
 from attnlab.attention.audit import sees_future
 from attnlab.attention.registry import check_positions
 from attnlab.base.console import clock
-from attnlab.base.randomness import seed_everything
-from attnlab.config.language import LanguageConfig
+from attnlab.config.language import DEFAULT_STEPS, LanguageConfig
 from attnlab.config.recipe import Key
-from attnlab.experiments.config import DEFAULT_STEPS, CompareConfig, LanguageComparison
+from attnlab.experiments.config import CompareConfig, LanguageComparison
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views.view import ONE_RATE, View, about_intervals, difference_title, run_label, signed
-from attnlab.jobs.language import LENGTHS_FILE, LanguageJob, perplexity
+from attnlab.jobs.language import LENGTHS_FILE, LanguageJob, perplexity, shown_perplexity, steps_in
 from attnlab.models.gpt import shape_of
 from attnlab.report.page import Passage, Table, draw
 from attnlab.report.series import FutureGap, LengthLosses, LossCurve
 from attnlab.runs import read_metrics
 from attnlab.stats.intervals import Mean, paired_difference, plain, plus_minus
-from attnlab.training.estimate import measure_speed
 
 AUDITED = 72  # tokens of the sequences in which the audit looks for the future
 LEAK = 0.02
@@ -247,19 +242,6 @@ def _audited_shape(config: LanguageConfig) -> MixerShape:
     return replace(shape, context=min(shape.context, AUDITED), dropout=0.0)
 
 
-def steps_in(seconds: float, config: LanguageConfig) -> int:
-    """How many training steps of this model fit into a budget, by the measured speed of a copy.
-
-    Fixed before the first run of a variant and the same for all its seeds: a schedule needs to know where it ends.
-    """
-    torch.set_num_threads(int(config.machine.threads))
-    seed_everything(config.training.seed)
-    job = LanguageJob(config)
-    parts = job.build(config.machine.device)
-    speed = measure_speed(parts.model, parts.objective, job.batches(parts.data), config)  # type: ignore[arg-type]
-    return max(1, round(seconds / speed.seconds_per_step))
-
-
 def gap(row: ExperimentRow) -> Mean:
     """The increase of the loss per token when the future is hidden, on the same blocks."""
     return paired_difference(row.by_seed("prefix_loss"), row.by_seed("sample_loss"))
@@ -308,19 +290,6 @@ def length_losses(row: ExperimentRow, lengths: Sequence[int]) -> LengthLosses:
 def _at_length(row: ExperimentRow, length: int) -> str:
     mean = at_length(row, length)
     return plus_minus(mean) if mean.count else f"cannot: {tested_lengths(row)[0][length]['reason']}"
-
-
-def shown_perplexity(mean: Mean, brief: bool = False) -> str:
-    """exp of the mean loss with exp of its interval."""
-    if not mean.count:
-        return "not measured"
-    ends = None if brief else mean.interval
-    return _exp(mean.mean) + (f" ({_exp(ends[0])} to {_exp(ends[1])})" if ends else "")
-
-
-def _exp(loss: float) -> str:
-    value = math.exp(min(loss, 700.0))
-    return f"{value:.3f}" if value < 1000 else f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
 
 
 def _leak(row: ExperimentRow, results: ComparisonResults) -> str:
