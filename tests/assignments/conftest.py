@@ -27,8 +27,14 @@ def bert() -> Iterator[Load]:
 
 
 def _scripts(folder: Path) -> Iterator[Load]:
+    names = [path.stem for path in folder.glob("*.py")]
+
+    def forget() -> None:
+        for name in names:  # another assignment may have a model.py too, and the benchmarks an attention.py
+            sys.modules.pop(name, None)
+
+    forget()
     sys.path.insert(0, str(folder))
     yield importlib.import_module
     sys.path.remove(str(folder))
-    for path in folder.glob("*.py"):  # another assignment may have a model.py too
-        sys.modules.pop(path.stem, None)
+    forget()

@@ -206,4 +206,4 @@ def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path:
     assert code == 2 and "did you mean 'overfit'?" in said and "Traceback" not in said
     shutil.copy(ASSIGNMENT / "launchpad.sh", tmp_path)
     code, said = sbatch(tmp_path)
-    assert code == 2 and "submit this from its own folder" in said
+    assert code == 2 and "submit this from the folder of that file" in said
