@@ -54,6 +54,20 @@ def test_quiet_keeps_results_only(attnlab: Run, tmp_path_factory: pytest.TempPat
     assert done.returncode == 0 and done.stderr == "" and "run:" in done.stdout
 
 
+def test_warnings_of_libraries_are_for_verbose_alone(attnlab: Run, tmp_path_factory: pytest.TempPathFactory) -> None:
+    file = tmp_path_factory.mktemp("warning") / "warns.py"
+    file.write_text(
+        "import warnings, torch\n"
+        "class Mixer(torch.nn.Linear):\n"
+        "    def __init__(self, shape):\n"
+        "        super().__init__(shape.width, shape.width)\n"
+        "        warnings.warn('a library has an opinion')\n",
+        encoding="utf-8",
+    )
+    assert "an opinion" not in attnlab("audit", file, "--no-cost").stderr
+    assert "an opinion" in attnlab("--verbose", "audit", file, "--no-cost").stderr
+
+
 def test_shell_completion_is_offered(attnlab: Run) -> None:
     done = attnlab("--show-completion", "bash")
     assert done.returncode == 0 and "attnlab" in done.stdout

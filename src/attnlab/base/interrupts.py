@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -95,7 +96,8 @@ def listening() -> Iterator[StopRequest]:
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Wrap everything a command or a script does."""
+    """Wrap everything a command or a script does. Warnings of libraries are for --verbose alone."""
+    warnings.simplefilter("ignore")
     try:
         yield
     except (UserError, RunFailed) as error:

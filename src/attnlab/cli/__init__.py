@@ -6,6 +6,7 @@ other heavy parts inside their functions, so that `attnlab --help` and shell com
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import typer
@@ -46,6 +47,7 @@ def lab(
     if quiet:
         console.set_verbosity(console.Verbosity.QUIET)
     elif verbose:
+        warnings.simplefilter("default")
         console.set_verbosity(console.Verbosity.VERBOSE)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from attnlab.base.errors import UserError
 
 if TYPE_CHECKING:
-    from attnlab.config import MachineSection
+    from attnlab.config import MachineSection, Section
     from attnlab.launch.config import LaunchConfig, SlurmSection
     from attnlab.launch.records import Submission
 
@@ -66,7 +66,7 @@ def refuse_with_slurm(**options: bool) -> None:
             raise UserError(f"--{flag} and --launch slurm do not go together: leave out one of them.")
 
 
-def check_files_exist(config: Any) -> None:
+def check_files_exist(config: Section) -> None:
     """The files of a configuration must exist now, not only when the job starts."""
     from attnlab.config.recipe import flag_of, leaves, value_of
     from attnlab.config.sections import is_path

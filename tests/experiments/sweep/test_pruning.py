@@ -12,7 +12,8 @@ from attnlab.config import check
 from attnlab.experiments.config import sweep_of
 from attnlab.experiments.experiment import SWEEP
 from attnlab.experiments.queue import Queue
-from attnlab.experiments.sweep import resume_sweep, run_sweep, study_of, sweep_results
+from attnlab.experiments.sweep import check_sweep, resume_sweep, run_sweep, study_of, sweep_results
+from attnlab.jobs.registry import KINDS
 from attnlab.runs import read_status, series
 from attnlab.runs.listing import summarise
 
@@ -62,6 +63,17 @@ def test_a_hopeless_run_ends_early_and_says_so(
     grown.sweep.seeds = 2
     resume_sweep(path, grown)
     assert (run / "run.json").stat().st_mtime_ns == before and not (run.parent / "seed-1").exists()
+
+
+def test_every_job_that_is_one_training_can_be_pruned() -> None:
+    """Classification, the default, among them; a chain of runs cannot."""
+    assert {name for name, kind in KINDS.items() if kind.measures and kind.job().prunable} == {
+        "finetune",
+        "language",
+        "classify",
+    }
+    for job in ("classify", "finetune"):
+        check_sweep(check(sweep_of(job), {"sweep": {"job": job, "vary": "optimizer.lr=1e-4,1e-3", "prune": "median"}}))
 
 
 def test_there_must_be_something_to_judge_by() -> None:

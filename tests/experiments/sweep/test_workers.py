@@ -122,6 +122,14 @@ def test_two_workers_share_a_grid_and_both_work(toy: Toy, tmp_path: Path) -> Non
     assert read_status(path)["state"] == "finished"
 
 
+def test_a_finished_sweep_is_left_as_it_is(toy: Toy, tmp_path: Path) -> None:
+    path = run_sweep(toy(vary="x=0,1"), tmp_path / "sweep")
+    before = {file: file.stat().st_mtime_ns for file in path.rglob("*") if file.is_file() and file.suffix != ".lock"}
+    join_sweep(path)
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+    assert read_status(path)["state"] == "finished" and "resumed" not in read_record(path)
+
+
 def test_workers_draw_different_settings(toy: Toy, tmp_path: Path) -> None:
     path = tmp_path / "sweep"
     workers = two_at_work(toy(vary="x=0..100", search="random", trials=5, hill={"gate": True}), path)
