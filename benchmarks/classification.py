@@ -36,7 +36,7 @@ from attnlab.base.console import Verbosity, set_verbosity
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
-from attnlab.data.tasks.catalog import read_texts, wanted
+from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.job import ClassifyJob, encode_splits
@@ -104,7 +104,7 @@ class Bench:
         return config
 
     def texts(self, config: ClassifyConfig) -> LabelledSet:
-        return wanted(self.everything, config.data, config.training.seed, None)
+        return select_examples(self.everything, config.data, config.training.seed, None)
 
     def lab(self, config: ClassifyConfig, evaluate: bool) -> Measured:
         watch = Watch(self.now)
@@ -250,7 +250,7 @@ class BodyEveryEpoch(ClassifyJob):
     """`--tune head` without cached features: the frozen body is run for every text in every epoch."""
 
     def build(self, device: str) -> Parts:
-        data = wanted(read_texts(self.config.data), self.config.data, self.config.training.seed, None)
+        data = select_examples(read_texts(self.config.data), self.config.data, self.config.training.seed, None)
         loaded = load_for_tuning(self.config, data.classes)
         texts = encode_splits(data, loaded, self.config.data.max_tokens)
         labels = torch.tensor(texts["dev"].labels)

@@ -184,7 +184,7 @@ def load_labelled(
 
 
 def read_texts(section: TextsSection) -> LabelledSet:
-    """What the section names, with all its examples."""
+    """All examples of the task or the files that a section names."""
     request = ColumnRequest(
         section.text, section.pair, section.label, tuple(split_list(section.classes)), section.header
     )
@@ -192,8 +192,8 @@ def read_texts(section: TextsSection) -> LabelledSet:
     return load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)
 
 
-def wanted(data: LabelledSet, section: TextsSection, seed: int, overfit: int | None) -> LabelledSet:
-    """The examples that are asked for; to learn a few by heart, these are dev as well and there is no test."""
+def select_examples(data: LabelledSet, section: TextsSection, seed: int, overfit: int | None) -> LabelledSet:
+    """The examples that the section asks for; to memorize a few, these are dev as well and there is no test."""
     if overfit is not None:
         few = draw(data.splits["train"], overfit, seed)
         return replace(data, splits={"train": few, "dev": few})
@@ -206,18 +206,18 @@ def wanted(data: LabelledSet, section: TextsSection, seed: int, overfit: int | N
 
 
 def draw(examples: list[LabelledText], count: int, seed: int) -> list[LabelledText]:
-    """`count` of the examples, every class in its proportion (largest remainders), in their order."""
+    """`count` of the examples, the same share of every class (largest remainders), in their order."""
     if count > len(examples):
-        raise UserError(f"{count:,} training examples are asked for, and there are {len(examples):,}.")
+        raise UserError(f"expected at most {len(examples):,} training examples, which is all there are, got {count:,}.")
     generator = np.random.default_rng(seed)
     labels = np.array([example.label for example in examples])
-    found, sizes = np.unique(labels, return_counts=True)
+    classes, sizes = np.unique(labels, return_counts=True)
     exact = sizes * count / len(examples)
     shares = np.floor(exact).astype(int)
     for place in np.argsort(shares - exact, kind="stable")[: count - shares.sum()]:
         shares[place] += 1
     chosen = [
         generator.permutation(np.flatnonzero(labels == label))[:share]
-        for label, share in zip(found, shares, strict=True)
+        for label, share in zip(classes, shares, strict=True)
     ]
     return [examples[place] for place in np.sort(np.concatenate(chosen))]

@@ -16,7 +16,7 @@ from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
-from attnlab.data.tasks.catalog import read_texts, wanted
+from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.engine import TrainingJob
@@ -79,7 +79,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
     def build(self, device: str) -> Parts:
         config = self.config
         config.fill_in_rate()
-        data = wanted(read_texts(config.data), config.data, config.training.seed, config.watch.overfit)
+        data = select_examples(read_texts(config.data), config.data, config.training.seed, config.watch.overfit)
         loaded = load_for_tuning(config, data.classes)
         texts = encode_splits(data, loaded, config.data.max_tokens)
         model: nn.Module = loaded.model
