@@ -33,6 +33,7 @@ def cli_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "COLUMNS": "200",
         "HF_HUB_OFFLINE": "1",
         "OMP_WAIT_POLICY": "passive",
+        "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",  # make runs the tests from sh, which it does not know
     }
 
 
