@@ -189,7 +189,7 @@ def test_few_examples_are_drawn_in_proportion() -> None:
         assert [sum(example.label == label for example in found) for label in range(3)] == expected
         assert len({example.text for example in found}) == count
     assert draw(examples, 10, seed=1) == draw(examples, 10, seed=1) != draw(examples, 10, seed=2)
-    with pytest.raises(UserError, match="at most 100 training examples.*got 101"):
+    with pytest.raises(UserError, match=r"at most 100 training examples.*got 101"):
         draw(examples, 101, seed=0)
 
 
