@@ -45,8 +45,7 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
             return command(flags, *args, **kwargs)
 
         written = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
-        inherited = set(getattr(config.__bases__[0], "model_fields", {}))
-        ordered = sorted(settings, key=lambda key: key[0] in inherited)  # a configuration's own sections first
+        ordered = sorted(settings, key=lambda key: key[0] in config.listed_last)
         generated = [_parameter(key, settings[key], defaults[key]) for key in ordered]
         parameters = sorted([*written, *generated], key=lambda parameter: parameter.kind)
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

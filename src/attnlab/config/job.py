@@ -18,6 +18,7 @@ class JobConfig(Section):
     """The settings that all training commands share; each adds its own sections."""
 
     default_epochs: ClassVar[int] = 10
+    listed_last: ClassVar[tuple[str, ...]] = ("optimizer", "schedule", "batch", "training", "machine")
 
     optimizer: OptimizerSection = OptimizerSection()
     schedule: ScheduleSection = ScheduleSection()

@@ -48,6 +48,8 @@ class Section(BaseModel):
     topic: ClassVar[str] = "Options"
     # The settings that --help shows; the others appear with --help-all. None: all are common.
     common: ClassVar[tuple[str, ...] | None] = None
+    # Sections of a configuration whose flags come after the others in help.
+    listed_last: ClassVar[tuple[str, ...]] = ()
     # Fields of which at most one may be set: a flag for one replaces a recipe's value for the others.
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
