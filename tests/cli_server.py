@@ -26,7 +26,7 @@ import yaml  # noqa: F401
 
 
 def run_child(request: dict[str, object]) -> None:
-    """Never returns."""
+    """Ends by SystemExit: the child shuts down as any interpreter does."""
     os.setsid()
     os.chdir(str(request["cwd"]))
     streams = (
@@ -50,9 +50,7 @@ def run_child(request: dict[str, object]) -> None:
 
         traceback.print_exc()
         code = 1
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    raise SystemExit(code)
 
 
 def wait(child: int, timeout: float) -> int:
