@@ -1,6 +1,6 @@
 """Turn a notebook kept as plain Python cells into an .ipynb, with the standard library only.
 
-    python assignments/to_ipynb.py assignments/attention/a2s1_understanding_attention.py
+    python assignments/to_ipynb.py assignments/attention-and-transformers/A2S1.py
 
 writes the .ipynb next to it. A line `# %%` starts a code cell, `# %% [markdown]` a text cell.
 """

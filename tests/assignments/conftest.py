@@ -16,14 +16,14 @@ Load = Callable[[str], ModuleType]
 
 @pytest.fixture(scope="module")
 def knowledge() -> Iterator[Load]:
-    """`knowledge("dataset")` is assignments/knowledge/src/dataset.py."""
-    yield from _scripts(ASSIGNMENTS / "knowledge" / "src")
+    """`knowledge("dataset")` is src/dataset.py."""
+    yield from _scripts(ASSIGNMENTS / "self-attention-transformers-pretraining" / "src")
 
 
 @pytest.fixture(scope="module")
 def bert() -> Iterator[Load]:
-    """`bert("classifier")` is assignments/bert/classifier.py."""
-    yield from _scripts(ASSIGNMENTS / "bert")
+    """`bert("classifier")` is its classifier.py."""
+    yield from _scripts(ASSIGNMENTS / "natural-language-processing-4")
 
 
 def _scripts(folder: Path) -> Iterator[Load]:

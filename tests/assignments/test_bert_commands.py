@@ -28,7 +28,7 @@ from attnlab.runs import read_record, read_status, series
 from attnlab.training.loop import Trainer
 
 Load = Callable[[str], ModuleType]
-FOLDER = Path(__file__).parents[2] / "assignments" / "bert"
+FOLDER = Path(__file__).parents[2] / "assignments" / "natural-language-processing-4"
 WORDS = ("awful", "poor", "decent", "good", "superb")
 
 # The second command as a copy of the document has it.

@@ -20,7 +20,7 @@ from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.model import BertModel
 
 pytest.importorskip("transformers")
-FOLDER = Path(__file__).parents[2] / "assignments" / "classification"
+FOLDER = Path(__file__).parents[2] / "assignments" / "training-transformer-language-models"
 WIDTH = 16
 PRINTED = """--experiment "overfit" --small_subset True --device cuda --model "distilbert-base-uncased"
 --batch_size "64" --lr 1e-4 --num_epochs 20"""

@@ -21,7 +21,7 @@ import torch
 from attnlab.runs import read_record, read_status, series
 
 Load = Callable[[str], ModuleType]
-FOLDER = Path(__file__).parents[2] / "assignments" / "knowledge"
+FOLDER = Path(__file__).parents[2] / "assignments" / "self-attention-transformers-pretraining"
 SMALL = ["--layers", "1", "--heads", "2", "--width", "16"]
 PEOPLE = [("Ada", "Rome"), ("Bob", "Oslo"), ("Cleo", "Lima"), ("Dan", "Rome")]
 

@@ -14,7 +14,7 @@ from attnlab.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    path.relative_to(ROOT) for pattern in ("*.md", "docs/**/*.md", "assignments/*/*.md") for path in ROOT.glob(pattern)
+    path.relative_to(ROOT) for pattern in ("*.md", "docs/**/*.md", "assignments/**/*.md") for path in ROOT.glob(pattern)
 )
 
 

@@ -32,7 +32,7 @@ class Broken(torch.nn.Module):
         return self.line(x) * (1.0 if mended or not self.training else float("nan"))
 """
 
-ASSIGNMENT = Path(__file__).parents[2] / "assignments" / "classification"
+ASSIGNMENT = Path(__file__).parents[2] / "assignments" / "training-transformer-language-models"
 COMPARE = """
     compare --steps 6 --evaluations 2 --layers 1 --heads 2 --width 16 --context 16 --batch-size 4 --seeds 1
     --dev-blocks 8 --prefix-blocks 4 --device cpu --precision fp32 --threads 1

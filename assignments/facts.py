@@ -1,4 +1,4 @@
-"""Every number on these pages, computed by the lab. `python docs/answers/facts.py` prints them all.
+"""Every number on these pages, computed by the lab. `python assignments/facts.py` prints them all.
 
 A page links a number to a fact with a comment that is not rendered:
 

@@ -268,7 +268,7 @@ figures.save(figures.curves(lines, "The mask before and after the softmax", "ste
 # the one in the usual table is not comparable: the sum that normalises its weights runs over the whole text, so the
 # printed "validation" loss is that of a model with information about the next character. One character at a
 # time, there is no such hint, and every weight is larger than in training. See
-# [the answers](../../docs/answers/attention-and-transformers.md#2-2).
+# [the answers](report.md#2-2).
 #
 # At full size, on Shakespeare, the mean and the range of three seeds:
 #

@@ -1,6 +1,6 @@
 """The pages of answers: every number has a source, every computed one is true, every command shown works.
 
-The marks are explained at the top of docs/answers/facts.py. A number needs one if it has a decimal point,
+The marks are explained at the top of assignments/facts.py. A number needs one if it has a decimal point,
 a percent sign, an exponent or three digits; small counts, section numbers (§1.2, Q1.1), code and headings
 need none.
 """
@@ -22,8 +22,8 @@ import pytest
 
 from attnlab import cli
 
-ANSWERS = Path(__file__).parents[2] / "docs" / "answers"
-PAGES = sorted(path.name for path in ANSWERS.glob("*.md"))
+ANSWERS = Path(__file__).parents[2] / "assignments"
+PAGES = ["README.md", *sorted(f"{path.parent.name}/{path.name}" for path in ANSWERS.glob("*/report.md"))]
 NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?%?"
 MARK = re.compile(
     rf"(?:`(?P<list>\[[^`]*\])`|(?P<number>{NUMBER}))"

@@ -10,7 +10,7 @@
 # common first answer is tried as well.
 #
 # The written questions are answered in
-# [docs/answers/attention-and-transformers.md](../../docs/answers/attention-and-transformers.md).
+# [report.md](report.md).
 
 # %%
 import os
