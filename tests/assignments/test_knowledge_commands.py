@@ -58,11 +58,11 @@ def call(knowledge: Load, *words: str, small: bool = True) -> None:
     knowledge("run").main([*words, *(SMALL if small else [])])
 
 
-def finetuned(knowledge: Load, path: str = "model.params", *more: str) -> None:
+def finetuned(knowledge: Load, path: str = "model.params", *more: str, variant: str = "vanilla") -> None:
     call(
         knowledge,
         "finetune",
-        "vanilla",
+        variant,
         "wiki.txt",
         "--writing_params_path",
         path,
@@ -76,7 +76,7 @@ def finetuned(knowledge: Load, path: str = "model.params", *more: str) -> None:
 
 def test_the_commands_as_printed(knowledge: Load, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     commands = printed_commands()
-    assert len(commands) == 15
+    assert len(commands) == 16
     heard: dict[str, str] = {}
     for words in commands:
         if words[0] == "./collect_submission.sh":
@@ -88,14 +88,15 @@ def test_the_commands_as_printed(knowledge: Load, place: Path, capsys: pytest.Ca
             knowledge(script).main([*words[2:], *quick])
         heard[" ".join(words)] = capsys.readouterr().out
     (baseline,) = (text for words, text in heard.items() if "london" in words)
-    assert baseline == "Correct: 0.0 out of 4.0: 0.0%\n"
-    for kind in ("namedata", "charcorruption"):
+    assert baseline == "Correct: 0.0 out of 4.0: 0.0%\n95% interval over questions: 0.0% to 49.0%\n"
+    for kind in ("namedata", "charcorruption", "phrases"):
         assert heard[f"python src/dataset.py {kind}"].count("x: ") == 4
     for words, text in heard.items():
         if "evaluate" in words:
             outputs = Path(words.split()[-1])
             assert outputs.read_text().count("\n") == len(PEOPLE)
-            wanted = r"Correct: \d\.0 out of 4\.0: [\d.]+%\n" if "dev" in words else "Predictions written to .*\n"
+            counted = r"Correct: \d\.0 out of 4\.0: [\d.]+%\n95% interval .*\n"
+            wanted = counted if "dev" in words else "Predictions written to .*\n"
             assert re.fullmatch(wanted, text), text
     with zipfile.ZipFile("assignment_yourname.zip") as archive:
         names = set(archive.namelist())
@@ -114,7 +115,7 @@ def test_a_printed_command_in_a_shell_at_full_size(
     )
     assert done.returncode == 0, done.stderr
     assert "on this CPU" in done.stderr or torch.cuda.is_available() or torch.backends.mps.is_available()
-    assert "--config birthplaces-pretrain" in done.stderr
+    assert "--preset fast" in done.stderr
     assert read_record(place / "vanilla.model.params.run")["command"] == text
     evaluate = "evaluate vanilla wiki.txt --eval_corpus_path birth_dev.tsv --outputs_path o --reading_params_path"
     call(knowledge, *evaluate.split(), "vanilla.model.params", small=False)
@@ -134,7 +135,7 @@ def test_it_learns_what_it_is_taught(knowledge: Load, place: Path, capsys: pytes
         "evaluate vanilla wiki.txt --reading_params_path m.params --eval_corpus_path birth_dev.tsv --outputs_path"
     )
     call(knowledge, *evaluate.split(), "o", "--layers", "1", "--heads", "2", "--width", "32", small=False)
-    assert capsys.readouterr().out == "Correct: 4.0 out of 4.0: 100.0%\n"
+    assert capsys.readouterr().out.startswith("Correct: 4.0 out of 4.0: 100.0%\n")
     assert Path("o").read_text().split("\n") == [*(city for _, city in PEOPLE), ""]
 
 
@@ -203,9 +204,9 @@ def test_a_test_set_is_measured_while_training(knowledge: Load, place: Path) -> 
     corpus = dataset.CharCorruptionDataset(Path("wiki.txt").read_text(), 32)
     gpt = model.GPT(model.GPTConfig(corpus.vocab_size, 32, n_layer=1, n_head=2, n_embd=16))
     config = trainer.TrainerConfig(max_epochs=2, batch_size=2, ckpt_path="my.params", device="cpu")
-    before = gpt.lab.head.weight.clone()
+    before = gpt.head.weight.clone()
     trainer.Trainer(gpt, corpus, corpus, config).train()
-    assert not torch.equal(gpt.lab.head.weight, before)
+    assert not torch.equal(gpt.head.weight, before)
     assert len(series(Path("my.params.run/metrics.jsonl"), "dev", "loss")) == 2
 
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attnlab.base.errors import UserError
-from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, UNKNOWN_CHAR
+from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR
 from attnlab.training.optimizers import Schedule
 
 Load = Callable[[str], ModuleType]
@@ -25,6 +25,9 @@ DATA = Path(os.environ.get("ATTNLAB_DATA", "")) / "birthplaces"
 needs_data = pytest.mark.skipif(
     not os.environ.get("ATTNLAB_DATA") or not DATA.is_dir(), reason="ATTNLAB_DATA has no birthplaces"
 )
+
+
+ORDINARY = st.characters(codec="utf-8", exclude_characters=MASK_CHAR + PAD_CHAR)
 
 
 def sequence(dataset, example) -> str:  # type: ignore[no-untyped-def]
@@ -36,14 +39,9 @@ def sequence(dataset, example) -> str:  # type: ignore[no-untyped-def]
     return "".join(dataset.itos[int(n)] for n in [x[0], *y])
 
 
-def readable(document: str) -> str:
-    """The special characters have no meaning in a text: they are read as unknown."""
-    return document.translate({ord(c): UNKNOWN_CHAR for c in (MASK_CHAR, PAD_CHAR)})
-
-
 @settings(deadline=None, max_examples=300)
 @given(
-    data=st.lists(st.text(st.characters(codec="utf-8"), max_size=150), min_size=1, max_size=5).map("\n".join),
+    data=st.lists(st.text(ORDINARY, max_size=150), min_size=1, max_size=5).map("\n".join),
     block_size=st.integers(6, 140),
     seed=st.integers(0, 2**32),
 )
@@ -61,7 +59,7 @@ def test_corruption_of_any_text(knowledge: Load, data: str, block_size: int, see
         prefix, suffix, masked = content.split(MASK_CHAR)
         assert PAD_CHAR not in content
         whole = prefix + masked + suffix
-        assert readable(document).startswith(whole)
+        assert document.startswith(whole)
         longest = int(7 / 8 * block_size)
         assert min(4, len(document)) <= len(whole) <= min(longest, block_size - 2, len(document))
 
@@ -99,8 +97,21 @@ def test_a_name_asks_for_its_answer_only(knowledge: Load) -> None:
     assert x == (question + MASK_CHAR + answer + MASK_CHAR).ljust(127, PAD_CHAR)
     assert y == (PAD_CHAR * (len(question) - 1) + MASK_CHAR + answer + MASK_CHAR).ljust(127, PAD_CHAR)
     assert names.unknown_characters(["Where was Żoë born?"]) == ["ë", "Ż"]
-    unknown = "".join(names.itos[int(n)] for n in names[1][0])
-    assert unknown.startswith(f"Where was {UNKNOWN_CHAR}o{UNKNOWN_CHAR} born?{MASK_CHAR}Rome{MASK_CHAR}")
+    without = "".join(names.itos[int(n)] for n in names[1][0])
+    assert without.startswith(f"Where was o born?{MASK_CHAR}Rome{MASK_CHAR}")
+
+
+@pytest.mark.parametrize("mark", [MASK_CHAR, PAD_CHAR])
+def test_a_text_with_a_mark_in_it_is_refused_with_its_line(knowledge: Load, mark: str) -> None:
+    with pytest.raises(UserError, match=f"line 3 of the text contains {mark}"):
+        knowledge("dataset").CharCorruptionDataset(f"Ada\n\nBob {mark}\n", 32)
+
+
+def test_the_vocabulary_is_the_starter_codes(knowledge: Load) -> None:
+    corpus = knowledge("dataset").CharCorruptionDataset("ba c\nB.\n", 32)
+    assert list(corpus.itos.values()) == [PAD_CHAR, MASK_CHAR, "\n", " ", ".", "B", "a", "b", "c"]
+    assert corpus.stoi == {character: number for number, character in corpus.itos.items()}
+    assert corpus.vocab_size == 9
 
 
 def test_an_answer_longer_than_the_context_is_refused_with_its_line(knowledge: Load) -> None:
@@ -135,14 +146,14 @@ def test_the_synthesizer_is_its_equation_with_one_b(knowledge: Load) -> None:
     with torch.no_grad():
         for parameter in layer.parameters():
             parameter.normal_()
-    mixer, x = layer.mixer, torch.randn(15, 8)
-    hidden, values = mixer.scores.a(x).relu(), mixer.values(x)
+    x = torch.randn(15, 8)
+    hidden, values = layer.w1(x).relu(), layer.value(x)
     heads = []
     for columns in (slice(0, 4), slice(4, 8)):
-        scores = hidden[:, columns] @ mixer.scores.b[0] + mixer.scores.b2  # (15, 15)
+        scores = hidden[:, columns] @ layer.w2 + layer.b2  # (15, 15)
         scores = scores.masked_fill(torch.ones(15, 15).triu(1).bool(), float("-inf"))
         heads.append(scores.softmax(-1) @ values[:, columns])
-    torch.testing.assert_close(layer(x[None])[0], mixer.output(torch.cat(heads, 1)), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(layer(x[None])[0], layer.proj(torch.cat(heads, 1)), atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["CausalSelfAttention", "SynthesizerAttention"])
@@ -192,7 +203,10 @@ def test_examples_depend_on_seed_epoch_and_number_only(knowledge: Load) -> None:
     random.random()
     assert all(torch.equal(first[name], again) for name, again in examples.collate([0, 1], epoch=2).items())
     assert any(not torch.equal(examples.collate([0], epoch)["targets"], first["targets"][:1]) for epoch in range(3, 6))
-    assert (first["padding"] == (first["tokens"] != 0)).all() and first["padding"][:, -1].any()
+    ends = first["padding"].sum(1)
+    assert first["padding"].shape[1] == ends.max(), "cut after the longest example"
+    for targets, end in zip(first["targets"], ends.tolist(), strict=True):
+        assert targets[end - 1] != 0 and not targets[end:].any(), "an example ends with its last target"
 
 
 @needs_data
@@ -209,4 +223,5 @@ def test_london_for_everyone(
 ) -> None:
     monkeypatch.chdir(DATA)
     knowledge("london_baseline").main([])
-    assert capsys.readouterr().out == "Correct: 25.0 out of 500.0: 5.0%\n"
+    expected = "Correct: 25.0 out of 500.0: 5.0%\n95% interval over questions: 3.4% to 7.3%\n"
+    assert capsys.readouterr().out == expected

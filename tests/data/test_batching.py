@@ -88,3 +88,39 @@ def test_the_longest_batch_is_the_worst_case() -> None:
     batches = Batches(Rows([3, 9, 5]), BatchPlan([3, 9, 5]))
     assert batches.longest(2).positions == 18
     assert batches.longest(5).examples == 5
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 99])
+def test_pieces_have_the_same_rows_with_less_padding(count: int) -> None:
+    lengths = [7, 2, 9, 2, 5, 1, 8]
+    batch = Batches(Rows(lengths), BatchPlan(lengths)).collate(range(len(lengths)), 0)
+    pieces = batch.pieces(count)
+    assert len(pieces) == min(count, len(lengths))
+    rows = {
+        index: row[mask].tolist()
+        for piece in pieces
+        for index, row, mask in zip(piece.indices, piece.inputs["tokens"], piece.inputs["padding"], strict=True)
+    }
+    assert rows == {index: [index] * length for index, length in enumerate(lengths)}
+    assert sum(piece.tokens for piece in pieces) == batch.tokens == sum(lengths)
+    positions = sum(piece.positions for piece in pieces)
+    assert positions == batch.positions if count == 1 else positions < batch.positions
+    assert positions == sum(piece.inputs["tokens"].numel() for piece in pieces)
+
+
+def test_a_batch_without_padding_is_one_piece() -> None:
+    batch = Batches(Rows([4, 4, 4]), BatchPlan([4, 4, 4])).collate([0, 1, 2], 0)
+    assert batch.pieces(3) == [batch]
+
+
+def test_workers_build_the_same_batches_and_draw_no_number_of_the_training() -> None:
+    def stream(workers: int) -> list[tuple[list[tuple[tuple[int, ...], list[list[int]]]], tuple[int, int]]]:
+        batches = Batches(Rows(LENGTHS), BatchPlan(LENGTHS, size=64), accumulate=2, pieces=2, workers=workers)
+        return [
+            ([(batch.indices, batch.inputs["tokens"].tolist()) for batch in step], place)
+            for step, place in islice(batches.stream(0, 2), 7)
+        ]
+
+    state = torch.get_rng_state()
+    assert stream(2) == stream(0)
+    assert torch.equal(torch.get_rng_state(), state)

@@ -1,9 +1,11 @@
-"""The two data sets of the assignment, each example a pair (x, y) of block_size − 1 character numbers.
+"""The data sets of the assignment, each example a pair (x, y) of block_size − 1 character numbers.
 
     NameDataset             question MASK answer MASK PAD…       loss on the answer only
     CharCorruptionDataset   prefix MASK suffix MASK masked PAD…  loss on every next character
+    PhraseDataset           title left MASK right MASK phrase MASK PAD…     loss on the phrase only
 
-`python src/dataset.py namedata` and `python src/dataset.py charcorruption` print a few of them.
+The third is an addition, `--preset fast`: what is hidden is a name or a place, and the title is what remains to
+find it by. `python src/dataset.py namedata`, `charcorruption` and `phrases` print a few examples of each.
 """
 
 from __future__ import annotations
@@ -11,8 +13,10 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -22,7 +26,8 @@ from attnlab.base.errors import UserError, unknown
 from attnlab.base.files import read_text
 from attnlab.data.questions import split_pair
 from attnlab.data.text.reading import numbered_lines
-from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, Vocabulary
+from model import PAD
+from phrases import Document, read_document
 from utils import one_sentence
 
 CONTEXT = 128
@@ -33,35 +38,58 @@ Example = tuple[Tensor, Tensor]
 
 
 class CharacterDataset(Dataset[Example]):
-    """The shared part: the characters and their numbers."""
+    """The shared part: the characters and their numbers. PAD is number 0, MASK number 1."""
 
-    MASK_CHAR, PAD_CHAR = MASK_CHAR, PAD_CHAR
+    MASK_CHAR, PAD_CHAR = "\u2047", "\u25a1"  # ⁇ and □
 
-    def __init__(self, vocabulary: Vocabulary, block_size: int) -> None:
-        self.vocabulary, self.block_size = vocabulary, block_size
-        self.itos = dict(enumerate(vocabulary.tokens))
+    def __init__(self, characters: Sequence[str], block_size: int) -> None:
+        self.block_size = block_size
+        self.itos = dict(enumerate(characters))
         self.stoi = {character: number for number, character in self.itos.items()}
-        self.vocab_size = len(vocabulary)
+        self.vocab_size = len(self.itos)
+        self.mask = self.stoi[self.MASK_CHAR]
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def encode(self, text: str) -> list[int]:
+        """The numbers of the text's characters; those without a number are left out."""
+        return [self.stoi[character] for character in text if character in self.stoi]
+
+    def decode(self, numbers: Sequence[int]) -> str:
+        return "".join(self.itos[number] for number in numbers)
 
     def unknown_characters(self, texts: Sequence[str]) -> list[str]:
-        """Characters that are not in the vocabulary: all of them are read as the unknown one."""
-        return [c for c in sorted(set("".join(texts))) if self.vocabulary.encode(c) == [self.vocabulary.unknown]]
+        """The characters of the texts that are not in the vocabulary."""
+        return sorted(set("".join(texts)) - self.stoi.keys())
 
-    def _padded(self, sequence: list[int]) -> list[int]:
-        return sequence + [self.vocabulary.pad] * (self.block_size - len(sequence))
+    def _example(self, sequence: list[int], first: int = 0) -> Example:
+        """x and y, y being x one character later; characters before number `first` are not targets."""
+        padded = sequence + [PAD] * (self.block_size - len(sequence))
+        y = torch.tensor(padded[1:])
+        y[: max(0, first - 1)] = PAD
+        return torch.tensor(padded[:-1]), y
 
 
 class CharCorruptionDataset(CharacterDataset):
-    """One document per line; blank lines are ignored. Every access draws a new span with `random`."""
+    """One document per line; blank lines are ignored. Every access draws a new span with `random`.
+
+    The vocabulary: PAD, MASK and the sorted characters of the text, the newline among them.
+    """
 
     def __init__(self, data: str, block_size: int) -> None:
         if block_size < SHORTEST + MARKS:
             raise UserError(f"block_size is {block_size}: it must be at least {SHORTEST + MARKS}.")
-        self.data = [line for _, line in numbered_lines(data)]
+        lines = numbered_lines(data)
+        self.data = [line for _, line in lines]
         if not self.data:
             raise UserError("the text has no document: expected at least one line that is not blank.")
-        super().__init__(Vocabulary.build(self.data), block_size)
-        self.documents = [self.vocabulary.encode(document) for document in self.data]
+        for number, line in lines:
+            for mark in (self.PAD_CHAR, self.MASK_CHAR):
+                if mark in line:
+                    raise UserError(f"line {number} of the text contains {mark}, which marks hidden text: remove it.")
+        super().__init__([self.PAD_CHAR, self.MASK_CHAR, *sorted(set(data))], block_size)
+        self.documents = [self.encode(document) for document in self.data]
         self.longest = min(int(7 / 8 * block_size), block_size - MARKS)
 
     def __len__(self) -> int:
@@ -72,9 +100,7 @@ class CharCorruptionDataset(CharacterDataset):
         length = masked_length(len(document))
         start = random.randint(0, len(document) - length)
         prefix, masked, suffix = document[:start], document[start : start + length], document[start + length :]
-        mask = self.vocabulary.mask
-        sequence = torch.tensor(self._padded([*prefix, mask, *suffix, mask, *masked]))
-        return sequence[:-1], sequence[1:]
+        return self._example([*prefix, self.mask, *suffix, self.mask, *masked])
 
 
 def masked_length(length: int) -> int:
@@ -87,11 +113,76 @@ def masked_length(length: int) -> int:
     return int(random.uniform(least, length / 2 - least) + random.random())
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What is hidden of a document, what stays visible, and where the loss is taken."""
+
+    hide: Literal["one", "all"] = "one"
+    """One phrase, or all phrases at once."""
+    left: int | None = 20
+    """At most this many characters before the hidden phrase stay visible, besides the title; None: all."""
+    right: int | None = 6
+    """The same after it."""
+    rank: float = 1.0
+    """The k-th phrase is drawn with weight k^−rank: what comes first says most of a person."""
+    loss: Literal["phrase", "everywhere"] = "phrase"
+
+
+class PhraseDataset(CharCorruptionDataset):
+    """The same documents with a name or a place hidden; every access draws another one with `random`."""
+
+    def __init__(self, data: str, block_size: int, reading: Reading | None = None) -> None:
+        super().__init__(data, block_size)
+        self.reading = reading = reading or Reading()
+        self.read = [read_document(text) for text in self.data]
+        self.weights = [[k**-reading.rank for k in range(1, len(d.phrases) + 1)] for d in self.read]
+
+    def __getitem__(self, index: int) -> Example:
+        document = self.read[index]
+        if not document.phrases:
+            return super().__getitem__(index)
+        if self.reading.hide == "all":
+            visible, hidden = self._all_hidden(document)
+        else:
+            visible, hidden = self._one_hidden(document, *random.choices(document.phrases, self.weights[index])[0])
+        sequence = self.encode_marked(visible)
+        first = len(sequence) + 1 if self.reading.loss == "phrase" else 0
+        return self._example([*sequence, *self.encode_marked(hidden)][: self.block_size], first)
+
+    def encode_marked(self, text: str) -> list[int]:
+        """`encode` of a text with MASK in it."""
+        return [self.stoi[character] for character in text]
+
+    def _one_hidden(self, document: Document, start: int, end: int) -> tuple[str, str]:
+        """`title left MASK right` and `MASK phrase MASK`; the left context gives way if they do not fit."""
+        text, title = document.text, document.text[: document.title_end]
+        hidden = f"{self.MASK_CHAR}{text[start:end]}{self.MASK_CHAR}"
+        right = text[end:] if self.reading.right is None else text[end : end + self.reading.right]
+        room = self.block_size - len(title) - len(right) - len(hidden) - 1
+        if room < 0:  # a long phrase or title: the right context gives way too
+            right, room = right[: max(0, len(right) + room)], 0
+        left = start - document.title_end if self.reading.left is None else self.reading.left
+        begin = max(document.title_end, start - min(left, room))
+        return f"{title}{text[begin:start]}{self.MASK_CHAR}{right}", hidden
+
+    def _all_hidden(self, document: Document) -> tuple[str, str]:
+        """The text with MASK for every phrase that fits, then each phrase after a MASK."""
+        visible = hidden = ""
+        at = 0
+        for start, end in document.phrases:
+            shown, phrase = f"{document.text[at:start]}{self.MASK_CHAR}", f"{self.MASK_CHAR}{document.text[start:end]}"
+            if len(visible) + len(hidden) + len(shown) + len(phrase) >= self.block_size:
+                break
+            visible, hidden, at = visible + shown, hidden + phrase, end
+        room = self.block_size - len(visible) - len(hidden) - 1
+        return visible + document.text[at : at + room], hidden + self.MASK_CHAR
+
+
 class NameDataset(CharacterDataset):
     """Questions and answers, tab-separated, in the characters of the pretraining text."""
 
     def __init__(self, pretraining_dataset: CharacterDataset, data: str, name: str = "the data") -> None:
-        super().__init__(pretraining_dataset.vocabulary, pretraining_dataset.block_size)
+        super().__init__(list(pretraining_dataset.itos.values()), pretraining_dataset.block_size)
         lines = numbered_lines(data)
         self.pairs = [split_pair(name, number, line) for number, line in lines]
         for (number, _), (question, answer) in zip(lines, self.pairs, strict=True):
@@ -101,11 +192,8 @@ class NameDataset(CharacterDataset):
         return len(self.pairs)
 
     def __getitem__(self, index: int) -> Example:
-        question, answer = (self.vocabulary.encode(text) for text in self.pairs[index])
-        mask, pad = self.vocabulary.mask, self.vocabulary.pad
-        sequence = self._padded([*question, mask, *answer, mask])
-        targets = [pad] * (len(question) - 1) + sequence[len(question) :]  # from the first MASK on
-        return torch.tensor(sequence[:-1]), torch.tensor(targets)
+        question, answer = (self.encode(text) for text in self.pairs[index])
+        return self._example([*question, self.mask, *answer, self.mask], first=len(question))
 
 
 def must_fit(name: str, number: int, length: int, context: int, what: str) -> None:
@@ -116,18 +204,22 @@ def must_fit(name: str, number: int, length: int, context: int, what: str) -> No
         )
 
 
+SHOWN = ("namedata", "charcorruption", "phrases")
+
+
 @one_sentence
 def main(words: list[str]) -> None:
     if len(words) != 1:
-        raise UserError("the data set is missing: python src/dataset.py namedata (or charcorruption).")
-    if words[0] not in ("namedata", "charcorruption"):
-        raise UserError(unknown("data set", words[0], ("namedata", "charcorruption")))
-    shown: CharacterDataset = CharCorruptionDataset(read_text(Path("wiki.txt")), CONTEXT)
+        raise UserError(f"the data set is missing: python src/dataset.py {SHOWN[0]} (or {', '.join(SHOWN[1:])}).")
+    if words[0] not in SHOWN:
+        raise UserError(unknown("data set", words[0], SHOWN))
+    text = read_text(Path("wiki.txt"))
+    shown: CharacterDataset = (PhraseDataset if words[0] == "phrases" else CharCorruptionDataset)(text, CONTEXT)
     if words[0] == "namedata":
         shown = NameDataset(shown, read_text(Path("birth_places_train.tsv")), "birth_places_train.tsv")
-    for x, y in islice((shown[n] for n in range(len(shown))), 4):  # type: ignore[arg-type]
-        print("x:", shown.vocabulary.decode(x.tolist()))
-        print("y:", shown.vocabulary.decode(y.tolist()))
+    for x, y in islice((shown[n] for n in range(len(shown))), 4):
+        print("x:", shown.decode(x.tolist()))
+        print("y:", shown.decode(y.tolist()))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,12 +16,12 @@ from attnlab.base.files import read_text, sha256, write_text
 from attnlab.base.machine.facts import resolve_device
 from attnlab.base.randomness import seed_everything
 from attnlab.data.questions import read_questions
-from attnlab.data.text.reading import read_lines
-from attnlab.models.asking import answer
-from dataset import CONTEXT, MARKS, CharCorruptionDataset, NameDataset, must_fit
-from model import GPT, GPTConfig
+from dataset import CONTEXT, MARKS, CharCorruptionDataset, NameDataset, PhraseDataset, must_fit
+from model import GPT, GPTConfig, complete
 from options import mend_options
-from params import load_params
+from params import Params, read_params
+from presets import PRESETS, Preset, changed
+from tracing import trace_answers
 from trainer import Trainer, TrainerConfig
 from utils import evaluate_places, one_sentence, verdict
 
@@ -37,10 +38,12 @@ PATHS = {
         "outputs_path": "file for the predictions, one per line",
     },
 }
+SIZES = {"layers": 4, "heads": 8, "width": 256}
+LONGEST_ANSWER = 40  # characters
+AT_ONCE = 128  # questions answered together
 FASTER = (
-    "A faster way to the same knowledge is the lab's modern preset: "
-    "attnlab pretrain --config birthplaces-pretrain --corpus wiki.txt "
-    "--questions birth_places_train.tsv --dev birth_dev.tsv"
+    "With --preset fast pretraining takes an hour on two cores: it hides one name or place behind the title of its "
+    "document instead of a span anywhere."
 )
 
 
@@ -50,7 +53,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def make_parser(function: str) -> Parser:
-    training = function != "evaluate"
     parser = Parser(prog=f"python src/run.py {function}", allow_abbrev=False)
     parser.add_argument("variant", help=" or ".join(VARIANTS))
     parser.add_argument(
@@ -65,12 +67,26 @@ def make_parser(function: str) -> Parser:
             metavar="FILE",
             help="pretrained parameters to start from; without them, no pretraining",
         )
-    if training:
-        parser.add_argument("--epochs", type=_whole(1), help="number of epochs (default: the assignment's)")
+    if function == "evaluate":
+        parser.add_argument(
+            "--trace",
+            action="store_true",
+            help="say which answers stand in a line of the pretraining text that names the person",
+        )
+    else:
+        parser.add_argument(
+            "--preset",
+            choices=PRESETS,
+            help="course: the document's settings (default); fast: an hour on two cores; finetune follows pretrain",
+        )
+        parser.add_argument(
+            "--set", action="append", default=[], metavar="NAME=VALUE", help="change one setting of the preset"
+        )
+        parser.add_argument("--epochs", type=_whole(1), help="number of epochs; the schedule is rescaled to them")
         parser.add_argument("--seed", type=_whole(0), default=0, help="of everything random (0)")
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (auto)")
-    for name, default in (("layers", 4), ("heads", 8), ("width", 256)):
-        parser.add_argument(f"--{name}", type=_whole(1), default=default, help=f"of the model ({default})")
+    for name, default in SIZES.items():
+        parser.add_argument(f"--{name}", type=_whole(1), help=f"of the model ({default}, or the parameters file's)")
     return parser
 
 
@@ -110,101 +126,154 @@ def main(words: list[str]) -> None:
 
 
 def pretrain(args: argparse.Namespace) -> None:
-    corpus = read_characters(args)
+    """[part f] Train a new model on the documents, with spans of them hidden."""
+    name = args.preset or "course"
+    preset = changed(PRESETS[name], args.set)
+    text = read_text(args.pretrain_corpus_path)
+    corpus = (
+        CharCorruptionDataset(text, CONTEXT)  # [part e]
+        if preset.reading is None
+        else PhraseDataset(text, CONTEXT, preset.reading)
+    )
     Trainer(
-        make_model(args, corpus),
+        make_model(args, corpus, preset),
         corpus,
         None,
-        TrainerConfig(
-            max_epochs=args.epochs or 650,
-            batch_size=128,
-            learning_rate=6e-3,
-            lr_decay=True,
-            warmup_tokens=512 * 20,
-            final_tokens=200 * len(corpus) * CONTEXT,
-            ckpt_path=args.writing_params_path,
-            seed=args.seed,
-            device=args.device,
-        ),
+        scheduled(preset.pretrain, args, len(corpus)),
         label=f"pretrain {args.variant}",
-        hint=f"{FASTER}.",
-        facts={"documents": len(corpus), "corpus_sha256": sha256(args.pretrain_corpus_path)},
+        preset=name,
+        hint=FASTER if name == "course" else "",
+        facts={
+            "documents": len(corpus),
+            "corpus_sha256": sha256(args.pretrain_corpus_path),
+            "hidden": "a span anywhere" if preset.reading is None else str(preset.reading),
+        },
     ).train()
 
 
 def finetune(args: argparse.Namespace) -> None:
+    """Train on questions: [part c] a new model, or [part f] a pretrained one."""
     corpus = read_characters(args)
     path, start = args.finetune_corpus_path, args.reading_params_path
     names = NameDataset(corpus, read_text(path), str(path))
-    model = make_model(args, corpus)
-    if start is not None:
-        load_params(start, model, corpus.itos, str(args.pretrain_corpus_path))
+    params = None if start is None else read_pretrained(args, corpus)
+    name = args.preset or ("course" if params is None else params.preset)
+    preset = changed(PRESETS[name], args.set)
+    model = make_model(args, corpus, preset, params)
+    changes = unknown_characters(corpus, path, [text for pair in names.pairs for text in pair])
     Trainer(
         model,
         names,
         None,
-        TrainerConfig(
-            max_epochs=args.epochs or (75 if start is None else 10),
-            batch_size=256,
-            learning_rate=6e-4,
-            lr_decay=True,
-            warmup_tokens=512 * 20,
-            final_tokens=200 * len(corpus) * CONTEXT,
-            ckpt_path=args.writing_params_path,
-            seed=args.seed,
-            device=args.device,
-        ),
+        scheduled(preset.scratch if params is None else preset.finetune, args, len(corpus)),
         label=f"finetune {args.variant}",
-        hint=f"{FASTER}.",
+        preset=name,
+        hint=FASTER if name == "course" else "",
         facts={
             "questions": len(names),
             "corpus_sha256": sha256(args.pretrain_corpus_path),
             "questions_sha256": sha256(path),
             "start": "nothing" if start is None else sha256(start),
         },
-        changes=unknown_characters(corpus, path, [text for pair in names.pairs for text in pair]),
+        changes=changes,
     ).train()
 
 
 def evaluate(args: argparse.Namespace) -> None:
+    """[part d] Answer the questions of a file, write the answers, and count the correct ones."""
     corpus = read_characters(args)
     path = args.eval_corpus_path
-    questions = read_questions(path).questions
-    for (number, _), question in zip(read_lines(path), questions, strict=True):
+    questions = read_questions(path)
+    for number, question in zip(questions.lines, questions.questions, strict=True):
         must_fit(str(path), number, len(question) + MARKS, CONTEXT, "the question and an answer")
-    for note in unknown_characters(corpus, path, questions):
+    for note in unknown_characters(corpus, path, questions.questions):
         console.warn(note)
-    model = make_model(args, corpus)
-    load_params(args.reading_params_path, model, corpus.itos, str(args.pretrain_corpus_path))
-    model.lab.to(resolve_device(args.device))
-    places = [" ".join(each.text.splitlines()) for each in answer(model.lab, corpus.vocabulary, questions)]
-    write_text(args.outputs_path, "".join(f"{text}\n" for text in places))
+    params = read_pretrained(args, corpus)
+    model = GPT(params.config(dropout=0.0)).to(resolve_device(args.device))
+    params.load(model)
+    places = answer(model, corpus, questions.questions)
+    write_text(args.outputs_path, "".join(f"{place}\n" for place in places))
     total, correct = evaluate_places(path, places)
     print(verdict(total, correct) if total else f"Predictions written to {args.outputs_path}; no targets provided")
+    if args.trace:
+        table, summary = trace_answers(args.pretrain_corpus_path, questions.questions, places, questions.answers)
+        traced = args.outputs_path.with_name(f"{args.outputs_path.name}.trace.tsv")
+        write_text(traced, table)
+        print(f"{summary} ({traced})")
+
+
+def answer(model: GPT, corpus: CharCorruptionDataset, questions: list[str]) -> list[str]:
+    """The model's answers; questions of similar length are answered together."""
+    prompts = [[*corpus.encode(question), corpus.mask] for question in questions]
+    order = sorted(range(len(prompts)), key=lambda n: len(prompts[n]))
+    places = [""] * len(prompts)
+    for first in range(0, len(order), AT_ONCE):
+        part = order[first : first + AT_ONCE]
+        completed = complete(model, [prompts[n] for n in part], LONGEST_ANSWER, stop=corpus.mask)
+        for n, characters in zip(part, completed, strict=True):
+            places[n] = " ".join(corpus.decode(characters).splitlines())
+    return places
 
 
 def read_characters(args: argparse.Namespace) -> CharCorruptionDataset:
     return CharCorruptionDataset(read_text(args.pretrain_corpus_path), CONTEXT)
 
 
-def make_model(args: argparse.Namespace, corpus: CharCorruptionDataset) -> GPT:
-    seed_everything(getattr(args, "seed", 0))
+def make_model(
+    args: argparse.Namespace, corpus: CharCorruptionDataset, preset: Preset, params: Params | None = None
+) -> GPT:
+    """[part c] A vanilla model or [part g] a synthesizer: a new one, or the one of a parameters file."""
+    seed_everything(args.seed)
+    if params is not None:
+        model = GPT(params.config(preset.dropout))
+        params.load(model)
+        return model
+    sizes = {name: getattr(args, name) or default for name, default in SIZES.items()}
+    synthesizer = args.variant == "synthesizer"
     return GPT(
         GPTConfig(
             corpus.vocab_size,
             CONTEXT,
-            n_layer=args.layers,
-            n_head=args.heads,
-            n_embd=args.width,
-            synthesizer=args.variant == "synthesizer",
+            n_layer=sizes["layers"],
+            n_head=sizes["heads"],
+            n_embd=sizes["width"],
+            embd_pdrop=preset.dropout,
+            resid_pdrop=preset.dropout,
+            attn_pdrop=preset.dropout,
+            synthesizer=synthesizer,
+            rotary=preset.rotary and not synthesizer,
         )
+    )
+
+
+def read_pretrained(args: argparse.Namespace, corpus: CharCorruptionDataset) -> Params:
+    """The parameters file, which must be of the variant, the sizes and the text that are given."""
+    params = read_params(args.reading_params_path)
+    expected = {"attention": args.variant, **{name: getattr(args, name) for name in SIZES}}
+    params.must_have(expected, corpus.itos, str(args.pretrain_corpus_path))
+    return params
+
+
+def scheduled(config: TrainerConfig, args: argparse.Namespace, documents: int) -> TrainerConfig:
+    """The training with this command's file, seed and device; the course's schedule ends at 200 passes of 650.
+
+    With --epochs it is rescaled: it ends at the same share of the training.
+    """
+    epochs = args.epochs or config.max_epochs
+    return replace(
+        config,
+        max_epochs=epochs,
+        final_tokens=200 * documents * CONTEXT * epochs / config.max_epochs,
+        ckpt_path=args.writing_params_path,
+        seed=args.seed,
+        device=args.device,
     )
 
 
 def unknown_characters(corpus: CharCorruptionDataset, path: Path, texts: list[str]) -> list[str]:
     """A note on unknown characters, if there are any."""
     characters = "".join(corpus.unknown_characters(texts))
-    note = f"{path} has characters that are not in the pretraining text, read as unknown: {characters}"
+    note = f"{path} has characters that are not in the pretraining text and are left out: {characters}"
     return [note] if characters else []
 
 

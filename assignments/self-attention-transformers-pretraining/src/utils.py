@@ -9,6 +9,7 @@ from pathlib import Path
 from attnlab.base import interrupts
 from attnlab.base.errors import UserError
 from attnlab.data.questions import read_questions
+from attnlab.stats.intervals import Proportion
 
 
 def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tuple[float, float]:
@@ -25,8 +26,12 @@ def evaluate_places(filepath: str | Path, predicted_places: Sequence[str]) -> tu
 
 
 def verdict(total: float, correct: float) -> str:
-    """The line the course's evaluation prints."""
-    return f"Correct: {correct} out of {total}: {round(100 * correct / total, 2)}%"
+    """The line the course's evaluation prints, and the interval of the accuracy."""
+    low, high = Proportion(int(correct), int(total)).interval
+    return (
+        f"Correct: {correct} out of {total}: {round(100 * correct / total, 2)}%\n"
+        f"95% interval over questions: {low:.1%} to {high:.1%}"
+    )
 
 
 def one_sentence(main: Callable[[list[str]], None]) -> Callable[[list[str]], None]:

@@ -166,6 +166,16 @@ class BatchSection(Section):
     )
     by_length: bool = option(True, "Batch examples of similar length together, so little is padding.")
     accumulate: int = option(1, "Number of batches whose gradients are added up before each step.", ge=1)
+    pieces: int = option(
+        1,
+        "Split each batch into this many pieces of similar length whose gradients are added up: the same step with "
+        "less padding and less memory.",
+        "--batch-pieces",
+        ge=1,
+    )
+    workers: int = option(
+        0, "Processes that build batches ahead of the training; 0: the training process builds them.", ge=0
+    )
     memory: float | None = option(
         None, "Memory that 'auto' may use, in GiB (default: half of the free memory).", "--batch-memory", gt=0
     )

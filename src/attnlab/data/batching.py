@@ -6,13 +6,15 @@ epoch, and a random draw (a corrupted span, say) is always the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
 IGNORE = -100  # a target that does not count
 WINDOW = 50  # batches sorted together: enough for similar lengths, few enough to stay random
@@ -46,6 +48,26 @@ class Batch:
     @property
     def examples(self) -> int:
         return len(self.indices)
+
+    def pieces(self, count: int) -> list[Batch]:
+        """Rows of similar length together, each piece cut after its longest row: the same targets, less padding.
+
+        A batch without padding, or without a mask that marks it, is one piece.
+        """
+        real = self.inputs.get("padding", self.inputs.get("attention_mask"))  # (B, T)
+        if count == 1 or real is None or self.tokens in (0, self.positions):
+            return [self]
+        lengths = real.long().sum(1)
+        pieces = []
+        for rows in torch.argsort(lengths, stable=True).tensor_split(min(count, len(lengths))):
+            longest = int(lengths[rows].max())
+            inputs = {
+                name: tensor[rows, :longest] if tensor.shape[:2] == real.shape else tensor[rows]
+                for name, tensor in self.inputs.items()
+            }
+            indices = tuple(self.indices[row] for row in rows.tolist())
+            pieces.append(Batch(inputs, indices, int(lengths[rows].sum()), len(rows) * longest))
+        return pieces
 
     def to(self, device: torch.device) -> Batch:
         moved = {name: tensor.to(device, non_blocking=True) for name, tensor in self.inputs.items()}
@@ -110,9 +132,19 @@ def pad(rows: Sequence[Sequence[int]], value: int) -> Tensor:
 class Batches:
     """The batches of a data set, epoch after epoch, from any position."""
 
-    def __init__(self, data: Examples, plan: BatchPlan, accumulate: int = 1, rank: int = 0, count: int = 1) -> None:
+    def __init__(
+        self,
+        data: Examples,
+        plan: BatchPlan,
+        accumulate: int = 1,
+        rank: int = 0,
+        count: int = 1,
+        pieces: int = 1,
+        workers: int = 0,
+    ) -> None:
         self.data, self.plan, self.accumulate = data, plan, accumulate
         self.rank, self.count = rank, count  # of `count` processes this one takes every count-th example of a batch
+        self.pieces, self.workers = pieces, workers
 
     def steps_in(self, epoch: int) -> int:
         """Optimizer steps in an epoch: constant with a fixed count, varying a little with a budget of tokens."""
@@ -137,12 +169,26 @@ class Batches:
         """The batches of one optimizer step after the other, each with the position (epoch, batch) after it."""
         while True:
             plan = self.plan.epoch(epoch)
-            for first in range(start, len(plan), self.accumulate):
-                part = plan[first : first + self.accumulate]
-                after = first + len(part)
-                place = (epoch, after) if after < len(plan) else (epoch + 1, 0)
-                yield [self.share(indices, epoch) for indices in part], place
+            steps = [plan[first : first + self.accumulate] for first in range(start, len(plan), self.accumulate)]
+            after = start
+            for part, built in zip(steps, self._built_ahead(steps, epoch), strict=True):
+                after += len(part)
+                yield built, (epoch, after) if after < len(plan) else (epoch + 1, 0)
             epoch, start = epoch + 1, 0
+
+    def built(self, indices: Sequence[int], epoch: int) -> list[Batch]:
+        """A batch as it is trained on: this process's share, in pieces."""
+        return self.share(indices, epoch).pieces(self.pieces)
+
+    def _built_ahead(self, steps: list[list[list[int]]], epoch: int) -> Iterable[list[Batch]]:
+        """The batches of each step, in order; with workers, built by them while the steps before are trained."""
+        rows = _Steps(self, steps, epoch)
+        if not self.workers or not steps:
+            return map(rows.__getitem__, range(len(steps)))
+        # A generator of its own: training would otherwise draw other numbers than without workers.
+        return DataLoader(
+            rows, batch_size=None, num_workers=self.workers, worker_init_fn=_worker, generator=torch.Generator()
+        )
 
     def once(self) -> Iterator[Batch]:
         """Every example once, for evaluation."""
@@ -153,6 +199,25 @@ class Batches:
         """A batch of the `count` longest examples (repeated if need be): the worst case for memory."""
         order = np.argsort(-np.asarray(self.plan.lengths), kind="stable")
         return self.collate([int(order[n % len(order)]) for n in range(count)], 0)
+
+
+class _Steps(Dataset[list[Batch]]):
+    """The batches of each step of an epoch, built when they are asked for."""
+
+    def __init__(self, batches: Batches, steps: list[list[list[int]]], epoch: int) -> None:
+        self.batches, self.steps, self.epoch = batches, steps, epoch
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, step: int) -> list[Batch]:
+        return [piece for indices in self.steps[step] for piece in self.batches.built(indices, self.epoch)]
+
+
+def _worker(number: int) -> None:
+    """A worker ends with the process that started it; Ctrl-C is for that one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def split_documents(documents: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:

@@ -231,7 +231,9 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
 def _batches(parts: Parts, config: JobConfig, size: Any) -> Batches:
     batch = config.batch
     plan = BatchPlan(parts.data.lengths, size, batch.tokens, batch.by_length, config.training.seed)
-    return Batches(parts.data, plan, batch.accumulate, current().rank, config.machine.processes)
+    return Batches(
+        parts.data, plan, batch.accumulate, current().rank, config.machine.processes, batch.pieces, batch.workers
+    )
 
 
 def _steps(batches: Batches, training: TrainingSection) -> int:
@@ -287,7 +289,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRe
             model, parts.objective, prepared.batches, parts.evaluate, parts.metric, parts.model if sharded else None
         ),
         Plan(
-            make_optimizer(model, config.optimizer),
+            make_optimizer(model, config.optimizer, config.machine.precision),
             Schedule(config.schedule, prepared.steps),
             config.training,
             config.optimizer.clip,

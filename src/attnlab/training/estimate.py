@@ -91,8 +91,8 @@ def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: in
     plan = batches.plan.epoch(0)
     with random_untouched():
         spread = plan[:: max(1, len(plan) // 4)][:4]
-        _pass(trial, objective, batches.share(spread[0], 0).to(torch.device(device)))  # warms up
-        times = [_timed(trial, objective, batches.share(indices, 0).to(torch.device(device))) for indices in spread]
+        _timed(trial, objective, batches.built(spread[0], 0), device)  # warms up
+        times = [_timed(trial, objective, batches.built(indices, 0), device) for indices in spread]
         worst = batches.longest(-(-len(plan[0]) // batches.count)).to(torch.device(device))
         trial.zero_grad()
         with measure_peak(device) as peak:
@@ -101,15 +101,13 @@ def estimate(model: nn.Module, objective: Objective, batches: Batches, steps: in
     return Estimate(seconds, weights + OPTIMIZER_COPIES * learning + peak.bytes)
 
 
-def _pass(model: nn.Module, objective: Objective, batch: Batch) -> None:
-    model.zero_grad()
-    objective(model, batch).backward()
-
-
-def _timed(model: nn.Module, objective: Objective, batch: Batch) -> float:
+def _timed(model: nn.Module, objective: Objective, pieces: list[Batch], device: str) -> float:
+    moved = [piece.to(torch.device(device)) for piece in pieces]
     start = time.perf_counter()
-    _pass(model, objective, batch)
-    if batch.inputs and next(iter(batch.inputs.values())).is_cuda:
+    model.zero_grad()
+    for piece in moved:
+        objective(model, piece).backward()
+    if device.startswith("cuda"):
         torch.cuda.synchronize()
     return time.perf_counter() - start
 
@@ -161,7 +159,7 @@ def measure_speed(model: nn.Module, objective: Objective, batches: Batches, conf
         Trainer(
             Learner(trial, objective, batches),
             Plan(
-                make_optimizer(trial, config.optimizer),
+                make_optimizer(trial, config.optimizer, config.machine.precision),
                 Schedule(config.schedule, steps),
                 settings,
                 config.optimizer.clip,

@@ -187,9 +187,9 @@ class StepLoss(nn.Module):
         return loss if share else loss.nan_to_num()
 
 
-def mean_loss(batches: Batches, device: str) -> Evaluate:
-    """Evaluate the objective over a whole set, with equal weight for every target."""
-    objective = NextToken()
+def mean_loss(batches: Batches, device: str, objective: Objective | None = None) -> Evaluate:
+    """Evaluate an objective (default: the next token) over a whole set, with equal weight for every target."""
+    objective = objective or NextToken()
 
     def evaluate(model: nn.Module) -> dict[str, float]:
         total = weight = 0.0

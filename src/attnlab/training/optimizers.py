@@ -51,9 +51,11 @@ MAKERS: dict[str, Make] = {
 }
 
 
-def make_optimizer(model: nn.Module, settings: OptimizerSection) -> torch.optim.Optimizer:
-    """The optimizer named in `settings` for the parameters of `model` that learn."""
+def make_optimizer(model: nn.Module, settings: OptimizerSection, precision: str = "fp32") -> torch.optim.Optimizer:
+    """The optimizer named in `settings` for the parameters of `model` that learn, in a run of that precision."""
     optimizer = MAKERS[settings.name](parameter_groups(model, settings), settings)
+    if isinstance(optimizer, Muon) and precision == "bf16":
+        optimizer.iterate_in = torch.bfloat16
     for group in optimizer.param_groups:
         group["peak_lr"] = group["lr"]  # multiplied by the schedule's factor
     return optimizer

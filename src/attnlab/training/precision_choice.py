@@ -18,6 +18,7 @@ from attnlab.base.errors import first_line
 from attnlab.base.machine.precision import CLEAR_GAIN
 from attnlab.base.randomness import random_untouched
 from attnlab.data.batching import Batch, Batches
+from attnlab.training.muon import Muon
 from attnlab.training.objectives import Objective
 from attnlab.training.optimizers import make_optimizer
 
@@ -73,6 +74,8 @@ def measure_steps(
             if (timed >= FEWEST and elapsed > ENOUGH) or (timed >= 1 and elapsed > LONGEST):
                 break
             for precision, times in seconds.items():
+                if isinstance(optimizer, Muon):
+                    optimizer.iterate_in = torch.bfloat16 if precision == "bf16" else None
                 start = clock()
                 _train_step(trial, objective, optimizer, step, precision)
                 if done >= WARM_UP:

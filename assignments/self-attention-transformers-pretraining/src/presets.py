@@ -1,0 +1,121 @@
+"""The settings of `run.py`: the course's, and `--preset fast`, which needs a twentieth of the course's reading.
+
+`course` is what the document and its code prescribe. `fast` keeps the model's size, the characters, and reading
+first and asking afterwards; it changes what is hidden, the positions, the optimizer and the batches. Each can be
+taken back alone, to see what it is worth: `--set optimizer=adamw`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import get_args, get_type_hints
+
+from attnlab.base.errors import UserError, unknown
+from dataset import Reading
+from trainer import TrainerConfig
+
+
+@dataclass(frozen=True)
+class Preset:
+    reading: Reading | None
+    """What is hidden in pretraining; None: a span anywhere, as in the course."""
+    rotary: bool
+    """Rotary positions (with vanilla attention)."""
+    dropout: float
+    pretrain: TrainerConfig
+    finetune: TrainerConfig
+    """After pretraining."""
+    scratch: TrainerConfig
+    """Fine-tuning of new weights."""
+
+
+WARMUP = 512 * 20  # tokens, as in the course's code
+COURSE_FINETUNE = TrainerConfig(max_epochs=10, batch_size=256, learning_rate=6e-4, lr_decay=True, warmup_tokens=WARMUP)
+FAST_FINETUNE = TrainerConfig(
+    max_epochs=3,
+    batch_size=50,
+    learning_rate=1e-4,
+    matrix_rate=1e-3,
+    weight_decay=0.0,
+    lr_decay=True,
+    optimizer="muon",
+    decay="wsd",
+    precision="auto",
+    pieces=1,
+)
+PRESETS = {
+    "course": Preset(
+        reading=None,
+        rotary=False,
+        dropout=0.1,
+        pretrain=TrainerConfig(max_epochs=650, batch_size=128, learning_rate=6e-3, lr_decay=True, warmup_tokens=WARMUP),
+        finetune=COURSE_FINETUNE,
+        scratch=replace(COURSE_FINETUNE, max_epochs=75),
+    ),
+    "fast": Preset(
+        reading=Reading(),
+        rotary=True,
+        dropout=0.0,
+        pretrain=TrainerConfig(
+            max_epochs=230,
+            batch_size=80,
+            learning_rate=2e-3,
+            matrix_rate=0.02,
+            lr_decay=True,
+            optimizer="muon",
+            decay="wsd",
+            precision="auto",
+            pieces=2,
+        ),
+        finetune=FAST_FINETUNE,
+        scratch=replace(FAST_FINETUNE, max_epochs=12, learning_rate=1e-3, matrix_rate=1e-2),
+    ),
+}
+
+
+def changed(preset: Preset, settings: list[str]) -> Preset:
+    """The preset with `name=value` settings: of its reading, its model, or all of its trainings."""
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        known = [*_names(Reading), *_names(TrainerConfig), "rotary", "dropout"]
+        if not equals or name not in known:
+            raise UserError(f"--set {setting}: {unknown('setting', name, known)} Write NAME=VALUE.")
+        if name in _names(Reading):
+            preset = replace(
+                preset, reading=replace(preset.reading or Reading(), **{name: _value(Reading, name, text)})
+            )
+        elif name in ("rotary", "dropout"):
+            preset = replace(preset, **{name: _value(Preset, name, text)})
+        else:
+            value = {name: _value(TrainerConfig, name, text)}
+            preset = replace(
+                preset,
+                pretrain=replace(preset.pretrain, **value),
+                finetune=replace(preset.finetune, **value),
+                scratch=replace(preset.scratch, **value),
+            )
+    return preset
+
+
+def _names(kind: type) -> list[str]:
+    return [field.name for field in fields(kind) if field.name not in ("betas", "ckpt_path", "seed", "device")]
+
+
+def _value(kind: type, name: str, text: str) -> object:
+    """The text as a value of the field's type."""
+    annotation = get_type_hints(kind)[name]
+    choices = get_args(annotation)
+    if text == "none" and type(None) in choices:
+        return None
+    types = [each for each in (annotation, *choices) if each in (bool, int, float)]
+    try:
+        if bool in types:
+            return {"yes": True, "no": False}[text]
+        if types:
+            return types[0](text)
+    except (ValueError, KeyError):
+        raise UserError(f"--set {name}={text}: expected {'yes or no' if bool in types else 'a number'}.") from None
+    words = [each for each in choices if isinstance(each, str)]
+    if words and text not in words:
+        raise UserError(f"--set {name}={text}: {unknown('value', text, words)}")
+    return text
