@@ -328,3 +328,16 @@ def test_nothing_is_collected_while_a_file_is_missing(place: Path) -> None:
     assert "missing or empty: vanilla.model.params, vanilla.nopretrain.dev.predictions" in done.stderr
     assert not list(place.glob("*.zip*"))
     assert os.access(FOLDER / "collect_submission.sh", os.X_OK)
+
+
+@pytest.mark.slow
+def test_the_demo_trains_on_a_text_and_writes(place: Path, cli_environment: dict[str, str]) -> None:
+    shutil.copytree(FOLDER / "mingpt-demo", place / "mingpt-demo")
+    quick = {**cli_environment, "ATTNLAB_QUICK": "1", "TEXT": str(place / "wiki.txt")}
+    done = subprocess.run(
+        [sys.executable, "mingpt-demo/play_char.py"], capture_output=True, text=True, env=quick, cwd=place
+    )
+    assert done.returncode == 0, done.stderr
+    first, *written = done.stdout.splitlines()
+    assert first.startswith("wiki.txt: ") and "".join(written).startswith("Ada. Ada was born in Rome.")
+    assert len("\n".join(written)) >= 60

@@ -17,6 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from attnlab.attention.parts.weighting import Dropout  # torch's, drawn faster on a CPU
 from attnlab.base.errors import UserError
 
 VARIANTS = ("vanilla", "synthesizer")
@@ -49,8 +50,8 @@ class CausalSelfAttention(nn.Module):
         self.query = nn.Linear(config.n_embd, config.n_embd)
         self.key = nn.Linear(config.n_embd, config.n_embd)
         self.value = nn.Linear(config.n_embd, config.n_embd)
-        self.attn_drop = nn.Dropout(config.attn_pdrop)
-        self.resid_drop = nn.Dropout(config.resid_pdrop)
+        self.attn_drop = Dropout(config.attn_pdrop)
+        self.resid_drop = Dropout(config.resid_pdrop)
         self.proj = nn.Linear(config.n_embd, config.n_embd)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -76,8 +77,8 @@ class SynthesizerAttention(nn.Module):
         self.w2 = nn.Parameter(torch.empty(config.n_embd // config.n_head, columns).normal_(std=0.02))  # B
         self.b2 = nn.Parameter(torch.zeros(columns))
         self.value = nn.Linear(config.n_embd, config.n_embd)
-        self.attn_drop = nn.Dropout(config.attn_pdrop)
-        self.resid_drop = nn.Dropout(config.resid_pdrop)
+        self.attn_drop = Dropout(config.attn_pdrop)
+        self.resid_drop = Dropout(config.resid_pdrop)
         self.proj = nn.Linear(config.n_embd, config.n_embd)
 
     def forward(self, x: Tensor) -> Tensor:

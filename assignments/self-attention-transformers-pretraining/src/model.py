@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attention import CausalSelfAttention, SynthesizerAttention
+from attnlab.attention.parts.weighting import Dropout  # torch's, drawn faster on a CPU
 from attnlab.base.errors import UserError
 
 PAD = 0  # the character that fills up short examples: never a target
@@ -62,7 +63,7 @@ class Block(nn.Module):
             nn.Linear(config.n_embd, 4 * config.n_embd),
             nn.GELU(),
             nn.Linear(4 * config.n_embd, config.n_embd),
-            nn.Dropout(config.resid_pdrop),
+            Dropout(config.resid_pdrop),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -80,7 +81,7 @@ class GPT(nn.Module):
         self.config = config
         self.tok_emb = nn.Embedding(config.vocab_size, config.n_embd)
         self.pos_emb = None if config.rotary else nn.Parameter(torch.zeros(config.block_size, config.n_embd))
-        self.drop = nn.Dropout(config.embd_pdrop)
+        self.drop = Dropout(config.embd_pdrop)
         self.blocks = nn.ModuleList(Block(config) for _ in range(config.n_layer))
         self.ln_f = nn.LayerNorm(config.n_embd)
         self.head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
