@@ -27,7 +27,7 @@ from attnlab.base.files import read_text
 from attnlab.data.questions import split_pair
 from attnlab.data.text.reading import numbered_lines
 from model import PAD
-from phrases import Document, read_document
+from phrases import Document, Phrase, ordinary_words, read_document
 from utils import one_sentence
 
 CONTEXT = 128
@@ -119,13 +119,19 @@ class Reading:
 
     hide: Literal["one", "all"] = "one"
     """One phrase, or all phrases at once."""
-    left: int | None = 20
-    """At most this many characters before the hidden phrase stay visible, besides the title; None: all."""
-    right: int | None = 6
+    left: int | None = 12
+    """Besides the title, a random number of characters before the hidden phrase stay visible, at most so many; the
+    fewer, the more must be found by the title. None: the whole text."""
+    right: int | None = 2
     """The same after it."""
     rank: float = 1.0
-    """The k-th phrase is drawn with weight k^−rank: what comes first says most of a person."""
+    """The k-th phrase of a document is drawn with weight k^−rank: what comes first says most of a person."""
+    place: float = 4.0
+    """A phrase after `in` or `at` is drawn this many times as often: what is asked for later are places."""
     loss: Literal["phrase", "everywhere"] = "phrase"
+    lead: int = 0
+    """PAD characters before the title: a synthesizer's scores belong to positions, so a title must stand where a
+    question has its name."""
 
 
 class PhraseDataset(CharCorruptionDataset):
@@ -133,9 +139,13 @@ class PhraseDataset(CharCorruptionDataset):
 
     def __init__(self, data: str, block_size: int, reading: Reading | None = None) -> None:
         super().__init__(data, block_size)
-        self.reading = reading = reading or Reading()
-        self.read = [read_document(text) for text in self.data]
-        self.weights = [[k**-reading.rank for k in range(1, len(d.phrases) + 1)] for d in self.read]
+        self.reading = reading or Reading()
+        ordinary = ordinary_words(self.data)
+        self.read = [read_document(text, ordinary) for text in self.data]
+        self.weights = [[self._weight(*ranked) for ranked in enumerate(each.phrases, 1)] for each in self.read]
+
+    def _weight(self, k: int, phrase: Phrase) -> float:
+        return k**-self.reading.rank * (self.reading.place if phrase.place else 1.0)
 
     def __getitem__(self, index: int) -> Example:
         document = self.read[index]
@@ -144,38 +154,39 @@ class PhraseDataset(CharCorruptionDataset):
         if self.reading.hide == "all":
             visible, hidden = self._all_hidden(document)
         else:
-            visible, hidden = self._one_hidden(document, *random.choices(document.phrases, self.weights[index])[0])
-        sequence = self.encode_marked(visible)
-        first = len(sequence) + 1 if self.reading.loss == "phrase" else 0
-        return self._example([*sequence, *self.encode_marked(hidden)][: self.block_size], first)
+            (phrase,) = random.choices(document.phrases, self.weights[index])
+            visible, hidden = self._one_hidden(document, phrase)
+        lead = self.PAD_CHAR * self.reading.lead
+        first = len(lead + visible) + 1 if self.reading.loss == "phrase" else len(lead)
+        sequence = [self.stoi[character] for character in lead + visible + hidden]
+        return self._example(sequence[: self.block_size], first)
 
-    def encode_marked(self, text: str) -> list[int]:
-        """`encode` of a text with MASK in it."""
-        return [self.stoi[character] for character in text]
-
-    def _one_hidden(self, document: Document, start: int, end: int) -> tuple[str, str]:
-        """`title left MASK right` and `MASK phrase MASK`; the left context gives way if they do not fit."""
-        text, title = document.text, document.text[: document.title_end]
-        hidden = f"{self.MASK_CHAR}{text[start:end]}{self.MASK_CHAR}"
-        right = text[end:] if self.reading.right is None else text[end : end + self.reading.right]
-        room = self.block_size - len(title) - len(right) - len(hidden) - 1
-        if room < 0:  # a long phrase or title: the right context gives way too
-            right, room = right[: max(0, len(right) + room)], 0
-        left = start - document.title_end if self.reading.left is None else self.reading.left
-        begin = max(document.title_end, start - min(left, room))
-        return f"{title}{text[begin:start]}{self.MASK_CHAR}{right}", hidden
+    def _one_hidden(self, document: Document, phrase: Phrase) -> tuple[str, str]:
+        """`title left MASK right` and `MASK phrase MASK`; the context gives way if they do not fit."""
+        text, start, end = document.text, phrase.start, phrase.end
+        title, hidden = text[: document.title_end], f"{self.MASK_CHAR}{text[start:end]}{self.MASK_CHAR}"
+        room = max(0, self.block_size - self.reading.lead - len(title) - len(hidden) - 1)
+        right = text[end : end + min(room, _drawn(self.reading.right, len(text)))]
+        left = min(room - len(right), _drawn(self.reading.left, len(text)))
+        return f"{title}{text[max(document.title_end, start - left) : start]}{self.MASK_CHAR}{right}", hidden
 
     def _all_hidden(self, document: Document) -> tuple[str, str]:
         """The text with MASK for every phrase that fits, then each phrase after a MASK."""
         visible = hidden = ""
         at = 0
-        for start, end in document.phrases:
-            shown, phrase = f"{document.text[at:start]}{self.MASK_CHAR}", f"{self.MASK_CHAR}{document.text[start:end]}"
-            if len(visible) + len(hidden) + len(shown) + len(phrase) >= self.block_size:
+        for phrase in document.phrases:
+            shown = f"{document.text[at : phrase.start]}{self.MASK_CHAR}"
+            masked = f"{self.MASK_CHAR}{document.text[phrase.start : phrase.end]}"
+            if len(visible) + len(hidden) + len(shown) + len(masked) >= self.block_size:
                 break
-            visible, hidden, at = visible + shown, hidden + phrase, end
+            visible, hidden, at = visible + shown, hidden + masked, phrase.end
         room = self.block_size - len(visible) - len(hidden) - 1
         return visible + document.text[at : at + room], hidden + self.MASK_CHAR
+
+
+def _drawn(most: int | None, all_: int) -> int:
+    """A random number up to `most`; None: all."""
+    return all_ if most is None else random.randint(0, most)
 
 
 class NameDataset(CharacterDataset):

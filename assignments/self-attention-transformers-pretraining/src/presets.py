@@ -57,7 +57,7 @@ PRESETS = {
         rotary=True,
         dropout=0.0,
         pretrain=TrainerConfig(
-            max_epochs=230,
+            max_epochs=225,
             batch_size=80,
             learning_rate=2e-3,
             matrix_rate=0.02,
@@ -65,7 +65,7 @@ PRESETS = {
             optimizer="muon",
             decay="wsd",
             precision="auto",
-            pieces=2,
+            pieces=3,
         ),
         finetune=FAST_FINETUNE,
         scratch=replace(FAST_FINETUNE, max_epochs=12, learning_rate=1e-3, matrix_rate=1e-2),

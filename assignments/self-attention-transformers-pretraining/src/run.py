@@ -39,6 +39,7 @@ PATHS = {
     },
 }
 SIZES = {"layers": 4, "heads": 8, "width": 256}
+QUESTION = "Where was "  # the characters before a name in a question
 LONGEST_ANSWER = 40  # characters
 AT_ONCE = 128  # questions answered together
 FASTER = (
@@ -129,11 +130,13 @@ def pretrain(args: argparse.Namespace) -> None:
     """[part f] Train a new model on the documents, with spans of them hidden."""
     name = args.preset or "course"
     preset = changed(PRESETS[name], args.set)
-    text = read_text(args.pretrain_corpus_path)
+    text, reading = read_text(args.pretrain_corpus_path), preset.reading
+    if reading is not None and args.variant == "synthesizer":
+        reading = replace(reading, lead=len(QUESTION))
     corpus = (
         CharCorruptionDataset(text, CONTEXT)  # [part e]
-        if preset.reading is None
-        else PhraseDataset(text, CONTEXT, preset.reading)
+        if reading is None
+        else PhraseDataset(text, CONTEXT, reading)
     )
     Trainer(
         make_model(args, corpus, preset),
@@ -146,7 +149,7 @@ def pretrain(args: argparse.Namespace) -> None:
         facts={
             "documents": len(corpus),
             "corpus_sha256": sha256(args.pretrain_corpus_path),
-            "hidden": "a span anywhere" if preset.reading is None else str(preset.reading),
+            "hidden": "a span anywhere" if reading is None else str(reading),
         },
     ).train()
 
