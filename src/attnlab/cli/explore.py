@@ -216,7 +216,7 @@ def noise_command(
     figure: FigureOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Compare one head and two when one key varies in length."""
+    """Compare one head and two when one key varies in length: exactly, and in draws."""
     from attnlab.explore import noise
 
     _show(noise(items, alpha, stretch, beta, samples, seed), figure, as_json)
