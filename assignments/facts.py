@@ -114,6 +114,12 @@ for part in "qK":
     fact(f"argmax.soft_gradient_{part}", lambda part=part: hard.soft_gradients[part])
 
 
+# The query (0, 0, 1) scores the first two keys alike.
+tied = explore.argmax(ARGMAX.keys, ARGMAX.values, np.array([0.0, 0.0, 1.0]))
+fact("argmax.tied_scores", lambda: tied.scores)
+fact("argmax.tied_output", lambda: tied.output)
+
+
 # Orthonormal keys: the weight of each of the two keys in q = β(k_a + k_b), among n.
 def pair_weight(beta: float, count: int) -> float:
     keys = np.eye(count)
@@ -141,15 +147,22 @@ extraction = [
 fact("extract.error", lambda: max(answer.error for answer in extraction))
 
 # Keys that vary in length.
+# Each number by integration, as α → 0, and from the draws with its standard error.
 noisy = explore.noise()
-fact("noise.ratio", lambda: noisy.ratio)
-fact("noise.ratio_forward", lambda: noisy.ratio_forward)
-fact("noise.one_share", lambda: noisy.one[:, 0].mean())
-fact("noise.one_deviation", lambda: noisy.one[:, 0].std())
-fact("noise.two_share_forward", lambda: noisy.two[noisy.forward][:, 0].mean())
-fact("noise.two_deviation_forward", lambda: noisy.two[noisy.forward][:, 0].std())
-fact("noise.middle", lambda: (np.abs(noisy.one[:, 0] - 0.5) < 0.25).mean())
+for name, exact, drawn in (
+    ("ratio", noisy.exact.ratio, noisy.simulated.ratio),
+    ("ratio_forward", noisy.exact_forward.ratio, noisy.simulated_forward.ratio),
+    ("one_share", noisy.exact.one.share_a, noisy.simulated.one.share_a),
+    ("one_deviation", noisy.exact.one.deviation_a, noisy.simulated.one.deviation_a),
+    ("two_share_forward", noisy.exact_forward.two.share_a, noisy.simulated_forward.two.share_a),
+    ("two_deviation_forward", noisy.exact_forward.two.deviation_a, noisy.simulated_forward.two.deviation_a),
+    ("middle", noisy.exact.middle, noisy.simulated.middle),
+):
+    fact(f"noise.{name}", lambda exact=exact: exact.value)
+    fact(f"noise.{name}_drawn", lambda drawn=drawn: drawn.value)
+    fact(f"noise.{name}_error", lambda drawn=drawn: drawn.error)
 fact("noise.forward", lambda: norm.cdf(sqrt(2)))
+fact("noise.forward_drawn", lambda: noisy.forward_share)
 small = explore.noise(stretch=0.0)
 fact("noise.small", lambda: max(np.abs(small.one[:, :2] - 0.5).max(), np.abs(small.two[:, :2] - 0.5).max()))
 

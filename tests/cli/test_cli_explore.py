@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from attnlab import cli
 
 COMMANDS = {
+    "attend": ["--query", "1,0,2", "--target", "0 0 0"],
     "select": ["--index", "1"],
     "identity": [],
     "average": [],
@@ -43,6 +45,53 @@ def test_every_command_prints_numbers_and_an_explanation(
     found = json.loads(capsys.readouterr().out)
     assert found["why"] in plain
     assert found["title"] in plain
+
+
+def test_own_query_keys_and_values_from_files(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, text in (("q.csv", "1,0\n"), ("k.csv", "1,0\n0,1\n"), ("v.csv", "2\n4\n"), ("t.csv", "3\n")):
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    files = ["--query", "q.csv", "--keys", "k.csv", "--values", "v.csv", "--target", "t.csv"]
+    assert run(monkeypatch, "attend", *files, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["weights"] == pytest.approx([0.7310586, 0.2689414])
+    assert found["output"] == pytest.approx([2.5378828])
+    assert found["distance"] == pytest.approx(0.4621172)
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "fields"),
+    [
+        (["construct"], ["K = I", "Q = ", "V = "], ["key_matrix", "query_matrix", "value_matrix"]),
+        (["extract"], ["M = A Aᵀ"], ["matrix"]),
+        (["extract", "--mean"], ["M = 2 A Aᵀ"], ["matrix"]),
+        (["extract", "--a", "1 0", "--b", "1 1"], ["M = [A 0] [A B]⁺"], ["matrix"]),
+    ],
+)
+def test_the_matrices_are_printed(
+    words: list[str],
+    names: list[str],
+    fields: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(monkeypatch, *words) == 0
+    plain = capsys.readouterr().out
+    assert run(monkeypatch, *words, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    for name, field in zip(names, fields, strict=True):
+        lines = plain[plain.index(name) :].splitlines()[1:]
+        printed = [[float(number) for number in line.split()] for line in lines[: len(found[field])]]
+        assert np.array(printed) == pytest.approx(np.array(found[field]), abs=5.1e-5)
+
+
+def test_a_large_matrix_is_shortened_with_a_hint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, "extract", "--dimension", "40") == 0
+    assert "M = A Aᵀ (40 × 40, in full with --json)" in capsys.readouterr().out
 
 
 def test_a_figure_is_written_and_named_on_standard_error(
@@ -79,6 +128,22 @@ def test_matrices_from_files_and_typed_agree(
         (["extract", "--a", "1 0"], "belong together"),
         (["average-some", "--rows", "one"], "not a list of whole numbers"),
         (["reach", "--keys", "nowhere.csv"], "does not exist"),
+        (["reach", "--rows", "0,1", "--size", "2"], "--size has no effect with --rows"),
+        (["reach", "--example", "square", "--keys", "1;2"], "--example has no effect with --keys"),
+        (["attend"], "the query is missing"),
+        (["attend", "--query", "1 0"], "the query has 2 numbers, but the keys have 3"),
+        (["attend", "--query", "1 0 x"], "'x' is not a number"),
+        (["attend", "--query", "nowhere.csv"], "does not exist"),
+        (["attend", "--query", "1 0 2", "--target", "1 2"], "the target has 2 numbers, but the values have 3"),
+        (["attend", "--query", "1 0", "--keys", "1 0; 0 1"], "belong together"),
+        (["attend", "--query", "1", "--keys", "1;2", "--values", "1;2;3"], "K has 2 rows and V has 3"),
+        (["attend", "--query", "1 0 2", "--figure", "x.docx"], "unknown figure format"),
+        (["extract", "--a", "1 0", "--b", "0 1", "--m", "1"], "leave them out with --a and --b"),
+        (["extract", "--dimension", "100000"], "at most 2000 dimensions"),
+        (["construct", "--seed", "-1"], "the seed must be 0 or"),
+        (["construct", "--betas", "1e60"], "up to 1000"),
+        (["copy", "--longest", "inf"], "positive finite length"),
+        (["noise", "--beta", "nan"], "beta scales the queries"),
     ],
 )
 def test_an_error_is_one_sentence_and_exit_code_2(

@@ -13,6 +13,8 @@ from attnlab.base.errors import UserError
 
 SELECTION, SQUARE, KNOWN = (explore.example(name) for name in ("selection", "square", "argmax"))
 FOUND: dict[str, Callable[[], explore.Exploration]] = {
+    "attend": lambda: explore.try_query(np.ones(3), SELECTION.keys, SELECTION.values, np.zeros(3)),
+    "attend-without-target": lambda: explore.try_query(np.zeros(2), SQUARE.keys, SQUARE.values),
     "select": lambda: explore.select(SELECTION.keys, SELECTION.values),
     "select-one-dimension": lambda: explore.select(np.array([[1.0], [2.0]]), np.array([[1.0], [2.0]])),
     "select-one-key": lambda: explore.select(np.array([[1.0, 2.0]]), np.array([[1.0]])),
@@ -20,9 +22,11 @@ FOUND: dict[str, Callable[[], explore.Exploration]] = {
     "average": lambda: explore.average(SELECTION.keys, SELECTION.values),
     "replace-key": lambda: explore.replace_key(SELECTION.keys, SELECTION.values, np.ones(3)),
     "argmax": lambda: explore.argmax(KNOWN.keys, KNOWN.values, KNOWN.query),
+    "argmax-tie": lambda: explore.argmax(np.eye(3), np.eye(3), np.ones(3)),
     "copy": lambda: explore.copy(SQUARE.keys, 4),
     "extract": lambda: explore.extract(*explore.random_subspaces(30, 4, 3), of_mean=True),
     "noise": lambda: explore.noise(samples=100),
+    "noise-without-stretch": lambda: explore.noise(stretch=0.0, samples=100),
     "construct": lambda: explore.construct((2.0,)),
     "reach": lambda: explore.reach(SQUARE.keys),
     "reach-line": lambda: explore.reach(np.array([[0.0], [1.0], [2.0]])),

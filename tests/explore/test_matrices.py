@@ -10,6 +10,7 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.explore import read_matrix, read_rows, read_vector
+from attnlab.explore.exploration import rows_of
 
 MATRIX = [[1.0, -0.5], [2e-3, 4.0]]
 
@@ -88,3 +89,32 @@ def test_vectors_and_rows() -> None:
         read_rows("0;1", 3, "row")
     with pytest.raises(UserError, match="out of range"):
         read_rows("0,3", 3, "row")
+
+
+def test_typed_numbers_may_be_longer_than_a_file_name() -> None:
+    assert read_matrix("1 " * 300 + "; " + "2 " * 300, "K").shape == (2, 300)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("", "--query is empty"),
+        ("1 0 x", "'x' is not a number"),
+        ("inf 0", "inf cannot be used"),
+        ("x y", r"the file 'x y' does not exist; give a file or type numbers like"),
+        (".", "is a folder"),
+    ],
+)
+def test_what_is_typed_for_a_vector(given: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_vector(given, "--query")
+
+
+def test_rows_are_aligned_rounded_and_shortened() -> None:
+    assert rows_of(np.array([[1.0, -0.25], [1e-17, 10.0]])) == ["   1.0000 -0.2500", "   0.0000 10.0000"]
+    assert rows_of(np.array([[1e-5, 2e6]])) == ["  1.000e-05 2.000e+06"]
+    large = rows_of(np.arange(100.0).reshape(10, 10))
+    assert len(large) == 7
+    assert large[4].strip() == "…"
+    assert large[0].split() == ["0.0000", "1.0000", "2.0000", "3.0000", "…", "8.0000", "9.0000"]
+    assert large[-1].split()[-1] == "99.0000"

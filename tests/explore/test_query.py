@@ -108,7 +108,7 @@ def test_longer_queries_bring_the_error_down_without_limit() -> None:
         (lambda k, v: explore.random_subspaces(3, 2, 2), "at most 3"),
         (lambda k, v: explore.extract(np.eye(2), np.eye(3)), "make them equal"),
         (lambda k, v: explore.extract(np.ones((2, 3)), np.eye(3)[:1]), "not independent"),
-        (lambda k, v: explore.noise(items=1), "at least two"),
+        (lambda k, v: explore.noise(items=1), "at least 2 items"),
         (lambda k, v: explore.reach(np.eye(30), size=6), "take too long"),
     ],
 )

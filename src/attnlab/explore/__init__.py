@@ -7,8 +7,9 @@
     result.error, result.why
     result.draw("select.png")
 
-Every function returns an `Exploration`: its numbers, an explanation (`why`), `as_dict()` and `draw(path)`.
-Indices count from 0. All arithmetic is in double precision.
+`try_query(query, keys, values, target)` is `attnlab explore attend`; the other explorations have the names of their
+commands. Each returns an `Exploration`: its numbers, an explanation (`why`), `as_dict()` and `draw(path)`. `attend` and
+`softmax` return plain arrays. Indices count from 0. All arithmetic is in double precision.
 """
 
 from attnlab.explore.attend import attend, softmax
@@ -24,6 +25,7 @@ from attnlab.explore.noisy_keys import noise
 from attnlab.explore.reaching import reach
 from attnlab.explore.replacing import replace_key
 from attnlab.explore.selecting import identity, select
+from attnlab.explore.trying import try_query
 
 __all__ = [
     "EXAMPLES",
@@ -47,4 +49,5 @@ __all__ = [
     "replace_key",
     "select",
     "softmax",
+    "try_query",
 ]

@@ -22,9 +22,13 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, softmax
 from attnlab.explore.exploration import Exploration
+from attnlab.explore.matrices import MOST_DIMENSIONS, check_seed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+LARGEST_BETA = 1000.0  # the weights are exact from about β = 6 on; longer vectors only multiply the rounding
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -53,6 +57,14 @@ class Construction(Exploration):
         head = ["β", "plain ‖c₂ − u_a‖", "plain ‖c₂ − u_b‖", "K,Q,V ‖c₂ − u_b‖", "K,Q,V ‖c₁ − (u_b − u_c)‖"]
         return head, [[f"{number:.4g}" for number in row] for row in rows]
 
+    def matrices(self) -> dict[str, Array]:
+        return {
+            "u_a to u_d as rows, divided by β": self.basis,
+            "K = I": self.key_matrix,
+            "Q = (u_d u_aᵀ + u_c u_dᵀ)/β²": self.query_matrix,
+            "V = (u_b u_bᵀ − u_c u_cᵀ)/β²": self.value_matrix,
+        }
+
     def figure(self) -> Figure:
         from attnlab.explore.figures.curves import construction
 
@@ -61,10 +73,13 @@ class Construction(Exploration):
 
 def construct(betas: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0), dimension: int = 4, seed: int = 0) -> Construction:
     """Both parts of the exercise for each β, with u_a … u_d in random perpendicular directions."""
+    check_seed(seed)
     if dimension < 4:
         raise UserError(f"four perpendicular vectors need at least 4 dimensions, got {dimension}.")
-    if not betas or min(betas) <= 0:
-        raise UserError("β is a length: give one or more positive numbers.")
+    if dimension > MOST_DIMENSIONS:
+        raise UserError(f"expected at most {MOST_DIMENSIONS} dimensions, got {dimension}.")
+    if not betas or min(betas) <= 0 or max(betas) > LARGEST_BETA:
+        raise UserError(f"β is a length: give one or more positive numbers, up to {LARGEST_BETA:g}.")
     basis = np.linalg.qr(np.random.default_rng(seed).standard_normal((dimension, dimension)))[0].T[:4]
     betas = tuple(sorted(betas))
     outputs = [_outputs(beta, basis) for beta in betas]

@@ -17,7 +17,7 @@ from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, softmax
 from attnlab.explore.convex_hull import smallest_face
 from attnlab.explore.exploration import Exploration
-from attnlab.explore.matrices import check_index
+from attnlab.explore.matrices import LARGEST, check_index
 from attnlab.explore.reasons import obstruction
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class Copying(Exploration):
 def copy(keys: Array, index: int = 0, longest: float = 30.0, points: int = 121) -> Copying:
     """Weight on key `index` for queries of length 0 to `longest`, in its own and in the widest direction."""
     check_index(index, len(keys), "key")
-    if not longest > 0:
-        raise UserError(f"the longest query must have a positive length, got {longest:g}.")
+    if not 0 < longest < LARGEST:
+        raise UserError(f"the longest query must have a positive finite length, got {longest:g}.")
     length = float(np.linalg.norm(keys[index]))
     own_direction = keys[index] / length if length else np.zeros(keys.shape[1])
     face = smallest_face(keys, (index,))

@@ -15,6 +15,8 @@ from attnlab.explore.attend import Array, attend, largest_difference, softmax
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+MOST_SHOWN = 8  # numbers of a vector, rows and columns of a matrix
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Exploration(ABC):
@@ -33,6 +35,10 @@ class Exploration(ABC):
     @abstractmethod
     def table(self) -> tuple[list[str], list[list[str]]]:
         """The details: headings and rows."""
+
+    def matrices(self) -> dict[str, Array]:
+        """The matrices that were built, by name or formula."""
+        return {}
 
     @abstractmethod
     def figure(self) -> Figure:
@@ -115,10 +121,25 @@ class QueryExploration(Exploration):
 
 def vector(numbers: Array) -> str:
     """(0.47, 0.65, 0.6): four digits; the middle of a long vector is left out."""
-    shown = [f"{number:.4g}" for number in numbers]
-    if len(shown) > 8:
-        shown = [*shown[:4], "…", *shown[-2:]]
-    return f"({', '.join(shown)})"
+    return f"({', '.join(_shortened([f'{number:.4g}' for number in numbers], '…'))})"
+
+
+def is_shortened(numbers: Array) -> bool:
+    """Whether printing leaves out the middle of a vector or of a matrix."""
+    return max(numbers.shape) > MOST_SHOWN
+
+
+def rows_of(matrix: Array) -> list[str]:
+    """The rows of a matrix in aligned columns with four decimals; the middle of a large one is left out."""
+    size = float(np.abs(matrix).max())
+    form = ".4f" if 0.01 <= size < 1000 else ".3e"
+    cells = [_shortened([f"{number:{form}}" for number in row], "…") for row in np.round(matrix, 15) + 0.0]
+    width = max(len(cell) for row in cells for cell in row)
+    return _shortened(["  " + " ".join(f"{cell:>{width}}" for cell in row) for row in cells], "  …")
+
+
+def _shortened(cells: list[str], dots: str) -> list[str]:
+    return cells if len(cells) <= MOST_SHOWN else [*cells[:4], dots, *cells[-2:]]
 
 
 def _plain(value: object) -> Any:

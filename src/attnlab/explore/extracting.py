@@ -18,6 +18,7 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, largest_difference
 from attnlab.explore.exploration import Exploration, vector
+from attnlab.explore.matrices import MOST_DIMENSIONS, check_seed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,6 +55,14 @@ class Extraction(Exploration):
         rows = list(zip(self.wanted, self.mixed, self.recovered, strict=True))[:3]
         return ["v_a", mixed, "recovered"], [[vector(a), vector(s), vector(r)] for a, s, r in rows]
 
+    @property
+    def formula(self) -> str:
+        matrix = "A Aᵀ" if self.perpendicular else "[A 0] [A B]⁺"
+        return f"M = 2 {matrix}" if self.of_mean else f"M = {matrix}"
+
+    def matrices(self) -> dict[str, Array]:
+        return {self.formula: self.matrix}
+
     def figure(self) -> Figure:
         from attnlab.explore.figures.samples import extraction
 
@@ -69,22 +78,16 @@ def extract(basis_a: Array, basis_b: Array, of_mean: bool = False, trials: int =
         raise UserError(
             f"the basis of A has {basis_a.shape[1]} dimensions and that of B has {basis_b.shape[1]}: make them equal."
         )
+    check_seed(seed)
     a, b = orthonormal(basis_a, "A"), orthonormal(basis_b, "B")
     perpendicular = bool(np.abs(a @ b.T).max() < 1e-10)
     matrix = extractor(a, b, perpendicular) * (2.0 if of_mean else 1.0)
     draw = np.random.default_rng(seed)
     v_a, v_b = draw.standard_normal((trials, len(a))) @ a, draw.standard_normal((trials, len(b))) @ b
     mixed = (v_a + v_b) * (0.5 if of_mean else 1.0)
-    factor = "2 A Aᵀ" if of_mean else "A Aᵀ"
-    if perpendicular:
-        why = f"A ⊥ B, so M = {factor} keeps the part in A and removes the part in B."
-    else:
-        why = "A and B are not perpendicular, so M projects onto A along B: M = [A 0] [A B]⁺" + (
-            " · 2." if of_mean else "."
-        )
-    return Extraction(
+    result = Extraction(
         title=f"Extract v_a from the {'mean' if of_mean else 'sum'} of two vectors",
-        why=why,
+        why="",
         basis_a=a,
         basis_b=b,
         matrix=matrix,
@@ -94,6 +97,11 @@ def extract(basis_a: Array, basis_b: Array, of_mean: bool = False, trials: int =
         mixed=mixed,
         recovered=mixed @ matrix.T,
     )
+    if perpendicular:
+        why = f"A ⊥ B, so {result.formula} keeps the part in A and removes the part in B."
+    else:
+        why = f"A and B are not perpendicular, so M projects onto A along B: {result.formula}."
+    return dataclasses.replace(result, why=why)
 
 
 def extractor(basis_a: Array, basis_b: Array, perpendicular: bool) -> Array:
@@ -112,7 +120,7 @@ def orthonormal(basis: Array, name: str) -> Array:
     _, sizes, directions = np.linalg.svd(basis, full_matrices=False)
     rank = int((sizes > 1e-12 * max(basis.shape) * sizes.max()).sum())
     if rank < len(basis):
-        raise UserError(f"the {len(basis)} rows given for {name} are not independent: they span {rank} dimensions.")
+        raise UserError(f"the rows given for {name} are not independent: expected rank {len(basis)}, got {rank}.")
     if np.abs(basis @ basis.T - np.eye(len(basis))).max() < 1e-10:
         return basis  # already orthonormal: keep its vectors
     return np.asarray(directions)
@@ -125,6 +133,9 @@ def random_subspaces(dimension: int, m: int, p: int, seed: int = 0) -> tuple[Arr
             f"subspaces of dimensions {m} and {p} do not fit: each needs at least one dimension, and together "
             f"they can have at most {dimension}."
         )
+    if dimension > MOST_DIMENSIONS:
+        raise UserError(f"expected at most {MOST_DIMENSIONS} dimensions, got {dimension}.")
+    check_seed(seed)
     square = np.random.default_rng(seed).standard_normal((dimension, dimension))
     directions = np.linalg.qr(square)[0].T
     return directions[:m], directions[m : m + p]

@@ -17,22 +17,27 @@ from attnlab.explore.attend import Array
 
 # Squares and sums of anything smaller stay finite in double precision.
 LARGEST = 1e100
-_TYPED = re.compile(r"[\s\d.,;eE+\-\[\]()]+|.*\b(?:nan|inf)\b.*", re.IGNORECASE)
+# Random square matrices of this size take seconds.
+MOST_DIMENSIONS = 2000
 
 
-def read_matrix(given: str, what: str) -> Array:
-    """A matrix (rows, columns) from a file name or from typed numbers; `what` names it in errors."""
+def read_matrix(given: str, what: str, typed: str = 'rows like "1 0; 0 1"') -> Array:
+    """A matrix (rows, columns) from a file name or from typed numbers; `what` and `typed` are words of errors."""
     path = Path(given)
-    if path.is_file():
+    if not given.strip():
+        raise UserError(f"{what} is empty: give a file or type {typed}.")
+    if _exists(path) and path.is_dir():
+        raise UserError(f"{what}: {given} is a folder; give a file or type {typed}.")
+    if _exists(path):
         return _checked(_from_file(path, what), f"{what} in {path}")
-    if ";" in given or _TYPED.fullmatch(given):
+    if ";" in given or _starts_with_a_number(given):
         return _checked(_from_lines(given.split(";"), f"{what}, row"), what)
-    raise UserError(f'{what}: the file {given!r} does not exist; give a file or type rows like "1 0; 0 1".')
+    raise UserError(f"{what}: the file {given!r} does not exist; give a file or type {typed}.")
 
 
 def read_vector(given: str, what: str) -> Array:
     """One row (or one column) of numbers, from a file or typed."""
-    matrix = read_matrix(given, what)
+    matrix = read_matrix(given, what, 'numbers like "1 0 2"')
     if 1 not in matrix.shape:
         rows, columns = matrix.shape
         raise UserError(f"{what} must be one vector, got {rows} rows of {columns} numbers.")
@@ -52,8 +57,14 @@ def read_rows(given: str, count: int, what: str) -> tuple[int, ...]:
 
 def check_index(index: int, count: int, what: str) -> int:
     if not 0 <= index < count:
-        raise UserError(f"{what} {index} is out of range: there are {count} keys, counted from 0 to {count - 1}.")
+        there = "there is 1 key, number 0" if count == 1 else f"there are {count} keys, counted from 0 to {count - 1}"
+        raise UserError(f"{what} {index} is out of range: {there}.")
     return index
+
+
+def check_seed(seed: int) -> None:
+    if seed < 0:
+        raise UserError(f"the seed must be 0 or a positive whole number, got {seed}.")
 
 
 def check_pair(keys: Array, values: Array) -> None:
@@ -68,6 +79,21 @@ def check_pair(keys: Array, values: Array) -> None:
 def check_width(vector: Array, keys: Array, what: str) -> None:
     if len(vector) != keys.shape[1]:
         raise UserError(f"{what} has {len(vector)} numbers, but the keys have {keys.shape[1]}: make them equal.")
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # typed numbers can be longer than a file name may be
+        return False
+
+
+def _starts_with_a_number(given: str) -> bool:
+    try:
+        float(re.split(r"[,\s]+", given.strip(" [(,"))[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _from_file(path: Path, what: str) -> Array:

@@ -23,7 +23,10 @@ def mixture(weights: Array) -> str:
 
 def obstruction(keys: Array, chosen: tuple[int, ...]) -> str:
     """Why no query scores the chosen keys equally and all others lower."""
-    same = mixture(combination(keys, chosen))
+    weights = combination(keys, chosen)
+    same = mixture(weights)
+    if len(chosen) == 1 and weights.max() > 1 - 1e-6:
+        return f"{listed(chosen)} = {same}, so every query scores both the same."
     if len(chosen) == 1:
         return f"{listed(chosen)} = {same}: its score is the average of theirs, so one of them scores as high."
     return (

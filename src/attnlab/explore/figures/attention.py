@@ -27,15 +27,29 @@ if TYPE_CHECKING:
 
     from attnlab.explore.exploration import QueryExploration
     from attnlab.explore.hard_attention import HardAttention
+    from attnlab.explore.trying import TriedQuery
 
 
 def one_query(result: QueryExploration) -> Figure:
     figure, (plane, bars, parts) = sheet(3, result.title, ratios=[1.25, 0.8, 1.0])
     query, weights = result.queries[0], result.weights[0]
     scatter_keys(plane, result.keys, query, weights, result.wanted[0] > 0)
-    weight_bars(bars, weights, result.wanted[0])
+    weight_bars(bars, weights, result.wanted[0] > 0)
+    bars.plot(result.wanted[0], np.arange(len(weights)), "|", color=INK, ms=22, mew=2)
+    caption(bars, "Weights (tick: wanted)", "weight")
     components(parts, result.outputs[0], result.targets[0])
     parts.set_title(f"Output, error {result.error:.2g}", fontsize=11, color=INK, loc="left")
+    return figure
+
+
+def own_query(result: TriedQuery) -> Figure:
+    figure, (plane, bars, parts) = sheet(3, result.title, ratios=[1.25, 0.8, 1.0])
+    largest = result.weights == result.weights.max()
+    scatter_keys(plane, result.keys, result.query, result.weights, largest)
+    weight_bars(bars, result.weights, largest)
+    components(parts, result.output, result.target)
+    if result.distance is not None:
+        caption(parts, f"Output, distance {result.distance:.2g}", "component")
     return figure
 
 
@@ -73,7 +87,10 @@ def hard_and_soft(result: HardAttention) -> Figure:
     caption(bars, "Weights", "weight")
     legend(bars, "lower right")
     fading.plot(SHARPNESS, result.fading, color=OTHER, lw=2, label="softmax(β q·k)")
-    fading.axhline(0, color=CHOSEN, lw=2, label="argmax: always 0")
+    if result.hard_gradients["q"] is None:
+        fading.plot([], [], color=CHOSEN, lw=2, label="argmax: none at a tie")
+    else:
+        fading.axhline(0, color=CHOSEN, lw=2, label="argmax: always 0")
     fading.axvline(1, color=MUTED, lw=1, ls=":")
     fading.set_xscale("log")
     caption(fading, "Gradient for the query", "factor β on the scores", "length of ∂‖c‖²/∂q")
@@ -134,24 +151,25 @@ def plane_of(keys: Array, query: Array) -> Array:
     return np.c_[keys @ first, rest @ axes[0]]
 
 
-def weight_bars(panel: Axes, weights: Array, wanted: Array) -> None:
+def weight_bars(panel: Axes, weights: Array, coloured: Array) -> None:
     places = np.arange(len(weights))
-    panel.barh(places, weights, 0.6, color=[CHOSEN if is_wanted else OTHER for is_wanted in wanted > 0])
-    panel.plot(wanted, places, "|", color=INK, ms=22, mew=2)
+    panel.barh(places, weights, 0.6, color=[CHOSEN if is_coloured else OTHER for is_coloured in coloured])
     panel.set_yticks(places, [f"k{i}" for i in places])
     panel.invert_yaxis()
     panel.set_xlim(0, 1.05)
-    caption(panel, "Weights (tick: wanted)", "weight")
+    caption(panel, "Weights", "weight")
 
 
-def components(panel: Axes, output: Array, target: Array) -> None:
+def components(panel: Axes, output: Array, target: Array | None) -> None:
     places = np.arange(len(output))
     panel.axhline(0, color=FAINT, lw=1)
-    panel.plot(places, target, "o", ms=13, mfc="none", mec=CHOSEN, mew=2, label="target")
+    if target is not None:
+        panel.plot(places, target, "o", ms=13, mfc="none", mec=CHOSEN, mew=2, label="target")
+        panel.vlines(places, np.minimum(output, target), np.maximum(output, target), color=SECOND, lw=2)
     panel.plot(places, output, "o", ms=6, color=INK, label="output")
-    panel.vlines(places, np.minimum(output, target), np.maximum(output, target), color=SECOND, lw=2)
     panel.set_xticks(places)
     panel.margins(0.25)
-    headroom(panel)
     caption(panel, "Output", "component")
-    legend(panel, "upper center", columns=2)
+    if target is not None:
+        headroom(panel)
+        legend(panel, "upper center", columns=2)

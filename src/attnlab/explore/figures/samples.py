@@ -40,8 +40,8 @@ def noise(result: Noise) -> Figure:
     plane.set_ylim(-0.08, 1.08)
     caption(plane, "Output of each draw", "share of v_a", "share of v_b")
     legend(plane, "upper right")
-    ratio = f"variance ratio {result.ratio:.3g} (with k_a·q₁ > 0: {result.ratio_forward:.3g})"
-    caption(shares, f"β = {result.beta:g}: {ratio}", "share of v_a in the output", "share of the draws")
+    ratios = f"variance ratio {result.exact.ratio} (with k_a·q₁ > 0: {result.exact_forward.ratio})"
+    caption(shares, f"β = {result.beta:g}: exact {ratios}", "share of v_a in the output", "share of the draws")
     legend(shares, "upper left")
     return figure
 
@@ -50,7 +50,7 @@ def extraction(result: Extraction) -> Figure:
     figure, (matrix, parts) = sheet(2, f"{result.title} (error {result.error:.2g})", height=4.0, ratios=[0.8, 1.2])
     heatmap(matrix, result.matrix)
     matrix.set_aspect("equal")
-    caption(matrix, ("M = 2 A Aᵀ" if result.of_mean else "M = A Aᵀ") if result.perpendicular else "M: onto A along B")
+    caption(matrix, result.formula)
     places = np.arange(result.matrix.shape[0])
     mixed = "½(v_a + v_b)" if result.of_mean else "v_a + v_b"
     parts.bar(places, result.mixed[0], 0.7, color=MUTED, alpha=0.45, label=f"input: {mixed}")
