@@ -108,6 +108,21 @@ def train(shape: GPTShape, texts: Texts, seed: int, steps: int, batch: int, rate
 
 
 @torch.no_grad()
+def loss_with_another_future(model: GPT, texts: Texts) -> float:
+    """The mean loss on the held-out documents when what follows a token is taken from the document before."""
+    batch = texts.held_out.collate(range(len(texts.held_out.lengths)), epoch=0)
+    tokens, targets = batch["tokens"], batch["targets"]  # (B, T)
+    other = tokens.roll(1, dims=0)
+    total = 0.0
+    for t in range(tokens.shape[1]):
+        wanted = torch.zeros_like(tokens, dtype=torch.bool)
+        wanted[:, t] = targets[:, t] != IGNORE
+        mixed = torch.cat([tokens[:, : t + 1], other[:, t + 1 :]], dim=1)
+        total += float(F.cross_entropy(model(mixed, wanted=wanted), targets[wanted], reduction="sum"))
+    return total / int((targets != IGNORE).sum())
+
+
+@torch.no_grad()
 def loss_as_they_come(model: GPT, texts: Texts) -> float:
     """The mean loss on the held-out documents when the model reads them token by token, so that nothing follows."""
     batch = texts.held_out.collate(range(len(texts.held_out.lengths)), epoch=0)

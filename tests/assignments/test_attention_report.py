@@ -146,6 +146,7 @@ def results(tmp_path: Path) -> Path:
             "validation": [[1, 2.0], [2, loss]],
             "last_training": loss,
             "last_validation": loss,
+            "another_future": 2.0,
             "as_they_come": hidden,
             "sample": "a | b",
             "seconds": 30.0,
@@ -196,11 +197,12 @@ def test_results_fill_every_table(write_up: ModuleType, results: Path) -> None:
     blocks = {block["name"]: block["content"] for block in write_up.BLOCK.finditer(page)}
     assert [name for name, content in blocks.items() if not content.strip()] == []
     assert "| naive | 1 | " in blocks["masks, words"]
-    assert f"{exp(0.5):,.2f} | {exp(0.5):,.2f} | {exp(3.0):,.2f} |" in blocks["masks, words"]
+    assert f"{exp(0.5):.3f} | {exp(0.5):.3f} | {exp(2.0):.3f} | {exp(3.0):.3f} |" in blocks["masks, words"]
     assert "| naive − normal | nats | " in blocks["masks, words"] and "-0.500 ± 0.000" in blocks["masks, words"]
     assert "| 2 | 90.0% ± 0.0% | 75.0% ± 0.0% | 0.500 ± 0.000 | 1.400 ± 0.000 |" in blocks["curves"]
     assert "| 0 | 2: 90.0% | 2: 75.0% (53.1% to 88.8%) |" in blocks["best epochs"]
-    assert "75.0% (30.1% to 95.4%): 3 of 4" in blocks["final"]
+    assert "| 1 | 75.0% | 75.0% |" in blocks["final"]
+    assert "| 1 | 3 of 4 | 75.0% (30.1% to 95.4%) |" in blocks["test"]
     assert write_up.filled(page, write_up.Store(results / "none")).count("<!-- end -->") == len(blocks)
     assert write_up.filled(page, write_up.Store(FOLDER / "results")) == REPORT, "what was filled in can be renewed"
 

@@ -60,6 +60,7 @@ MEASURES: dict[str, Callable[[Results], float]] = {
     "validation, mean of the run": lambda run: mean_perplexity(loss for _, loss in run["validation"]),
     "training, last tenth": lambda run: run["last_training"],
     "validation, at the end": lambda run: run["last_validation"],
+    "validation, another future": lambda run: run["another_future"],
     "validation, token by token": lambda run: run["as_they_come"],
 }
 
@@ -74,7 +75,8 @@ def masks(store: Store, tokens: str) -> Iterator[str]:
         }
         rows: list[list[str]] = []
         for mask, columns in by_seed.items():
-            rows += [[mask, str(seed), *(f"{exp(column[seed]):,.2f}" for column in columns)] for seed in columns[0]]
+            for seed in columns[0]:
+                rows.append([mask, str(seed), *(shown_perplexity(Mean((column[seed],))) for column in columns)])
             rows.append([mask, "mean", *(shown_perplexity(Mean(tuple(column.values()))) for column in columns)])
         pairs = zip(by_seed["naive"], by_seed["normal"], strict=True)
         rows.append(["naive − normal", "nats", *(signed(paired_difference(one, other)) for one, other in pairs)])
@@ -86,7 +88,7 @@ def mask_setting(results: Results) -> str:
     data, settings = results["data"], results["settings"]
     [one, *_] = results["runs"]["normal"].values()
     return (
-        f"Perplexity per token. {data['text']} as {data['tokens']} ({data['vocabulary']:,} different, "
+        f"Perplexity per token of {data['text']} as {data['tokens']} ({data['vocabulary']:,} different, "
         f"{data['unknown']:.1%} unknown), {data['training']:,} documents of at most {settings['context']} tokens, "
         f"{data['held_out']} held out; {settings['layers']} layers, {settings['heads']} heads, width "
         f"{settings['width']}, {one['parameters']:,} parameters; {settings['steps']} steps of {settings['batch']} "

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import exp
 from pathlib import Path
 
+from matplotlib.ticker import LogLocator, NullFormatter
+
 from attnlab.report import figures
 from write_up.store import Results
 
@@ -38,10 +40,11 @@ def draw_masks(results: Results, folder: Path) -> list[Path]:
             measure = "loss, nats per token" if kind == "training-loss" else "perplexity per token"
             shown = figures.curves(by_seed, f"{title} with {mask} causal masking", "step", measure)
             axes = shown.axes[0]
-            if kind != "training-loss":
+            if kind != "training-loss" and max(values) > 3 * min(values):
                 axes.set_yscale("log")
+                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axes.yaxis.set_major_formatter("{x:,g}")
-                axes.yaxis.set_minor_formatter("{x:,g}" if max(values) < 9 * min(values) else "")
+                axes.yaxis.set_minor_formatter(NullFormatter())
             axes.set_ylim(min(values) * 0.95, max(values) * 1.05)
             paths.append(folder / mask_figure_name(kind, mask, results["data"]["tokens"]))
             figures.save(shown, paths[-1])
