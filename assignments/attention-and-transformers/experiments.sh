@@ -10,8 +10,8 @@ cd "$(dirname "$0")"
 export ATTNLAB_OUT=.
 
 python A2S1.py
-TOKENS=words python A2S2.py                                                          # 9
-TOKENS=characters python A2S2.py                                                     # 6
+TOKENS=words python A2S2.py                                                          # 11
+TOKENS=characters python A2S2.py                                                     # 8
 for seed in 0 1 2; do
   TRAIN_SENTENCES=1000 EXPERIMENTS=AdamW SEEDS=$seed python A2S3.py                  # 13 each
 done
