@@ -28,18 +28,23 @@ def notebook(source: str) -> dict[str, Any]:
 def _cell(kind: str, text: str) -> dict[str, Any]:
     text = text.strip("\n")
     if "[markdown]" in kind:
-        return {"cell_type": "markdown", "metadata": {}, "source": re.sub(r"^# ?", "", text, flags=re.MULTILINE)}
-    return {"cell_type": "code", "metadata": {}, "source": text, "outputs": [], "execution_count": None}
+        lines = re.sub(r"^# ?", "", text, flags=re.MULTILINE).splitlines(keepends=True)
+        return {"cell_type": "markdown", "metadata": {}, "source": lines}
+    lines = text.splitlines(keepends=True)
+    return {"cell_type": "code", "metadata": {}, "source": lines, "outputs": [], "execution_count": None}
+
+
+def written(source: str) -> str:
+    """The content of the .ipynb."""
+    return json.dumps(notebook(source), indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(f"usage: python {sys.argv[0]} NOTEBOOK.py ...")
     for path in map(Path, sys.argv[1:]):
-        written = path.with_suffix(".ipynb")
-        text = json.dumps(notebook(path.read_text(encoding="utf-8")), indent=1, ensure_ascii=False)
-        written.write_text(text + "\n", encoding="utf-8")
-        print(written)
+        path.with_suffix(".ipynb").write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+        print(path.with_suffix(".ipynb"))
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.data.tasks.catalog import BOOLQ_ALL, TASKS, load_sentiment, load_task
+from attnlab.data.tasks.labelled import LabelledSet
 
 DATA = Path(os.environ.get("ATTNLAB_DATA", "no data"))
 
@@ -49,6 +50,51 @@ def test_yelp_has_newlines_and_five_classes(tmp_path: Path) -> None:
     assert first.label == 0
 
 
+def sst2(folder: Path, test: str | None = None) -> Path:
+    """Files of the form of SST-2, and a test.tsv of this content."""
+    (folder / "sst2").mkdir()
+    for name, count in (("train", 100), ("dev", 10)):
+        lines = "".join(f"{name} {n}\t{n % 2}\n" for n in range(count))
+        (folder / "sst2" / f"{name}.tsv").write_text(f"sentence\tlabel\n{lines}", encoding="utf-8")
+    if test is not None:
+        (folder / "sst2" / "test.tsv").write_text(test, encoding="utf-8")
+    return folder
+
+
+def sizes(data: LabelledSet) -> dict[str, int]:
+    return {split: len(examples) for split, examples in data.splits.items()}
+
+
+def test_a_labelled_test_file_of_sst2_is_used_as_it_is(tmp_path: Path) -> None:
+    lines = "".join(f"held out {n}\t{n % 2}\n" for n in range(30))
+    data = load_task("sst2", sst2(tmp_path, f"sentence\tlabel\n{lines}"))
+    assert sizes(data) == {"train": 100, "dev": 10, "test": 30}
+    assert [example.text for example in data.splits["test"]] == [f"held out {n}" for n in range(30)]
+    assert data.facts()["files"]["test"]["path"] == str(tmp_path / "sst2" / "test.tsv")
+    assert not any("taken from" in note for note in data.notes)
+
+
+UNLABELLED = {
+    "GLUE's form": "index\tsentence\n0\tone\n1\ttwo\n",
+    "the hub's form": "sentence\tlabel\none\t-1\ntwo\t-1\n",
+    "an empty column": "sentence\tlabel\none\t\ntwo\t\n",
+}
+
+
+@pytest.mark.parametrize("form", UNLABELLED)
+def test_a_test_file_without_labels_is_left_out_with_a_note(tmp_path: Path, form: str) -> None:
+    data = load_task("sst2", sst2(tmp_path, UNLABELLED[form]))
+    assert sizes(data) == {"train": 90, "dev": 10, "test": 10}
+    assert any("test.tsv has no labels in 'label': it is not used" in note for note in data.notes)
+    assert any("test (10) taken from the 100 training rows" in note for note in data.notes)
+    assert "test" not in data.files
+
+
+def test_a_fault_in_the_test_file_of_sst2_is_not_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"test\.tsv, line 3: the label '7' is not among"):
+        load_task("sst2", sst2(tmp_path, "sentence\tlabel\none\t1\ntwo\t7\n"))
+
+
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_that_is_not_there_says_where_it_looked(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -74,7 +120,7 @@ def test_the_real_files_have_the_sizes_of_their_readme(name: str, rows: int, dev
     if not (DATA / name).is_dir():
         pytest.skip(f"{name} is not in ATTNLAB_DATA")
     data = load_task(name)
-    made = 0 if name == "yelp" else len(data.splits["test"])
+    made = 0 if "test" in data.files else len(data.splits["test"])
     assert len(data.splits["train"]) + made == rows
     assert len(data.splits["dev"]) == dev
     if name == "boolq":

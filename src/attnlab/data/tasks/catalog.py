@@ -17,12 +17,12 @@ import numpy as np
 from attnlab.base.errors import UserError, nearest, unknown
 from attnlab.config import split_list
 from attnlab.config.classify import TextsSection
-from attnlab.data.tasks.files import SPELLINGS, find_files, read_files
+from attnlab.data.tasks.files import SPELLINGS, find_files, has_labels, read_files
 from attnlab.data.tasks.hub_files import parse
 from attnlab.data.tasks.hub_sets import load_hub
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.data.tasks.splits import Splitter, split_by_class
-from attnlab.data.tasks.tables import ColumnRequest
+from attnlab.data.tasks.tables import ColumnRequest, read_table
 
 SENTIMENT_LABELS = ("negative", "positive")
 
@@ -63,6 +63,8 @@ class NamedTask:
     splitter: Splitter = split_by_class
     """How a split without a file is made from the training file."""
     clean: Callable[[str], str] = str
+    test: str | None = None
+    """A file for the test, used where it exists and has labels."""
 
 
 def _boolq_test(
@@ -99,6 +101,7 @@ TASKS = {
         ColumnRequest("sentence", None, "label", ("negative", "positive"), header=True),
         ("train.tsv", "dev.tsv"),
         "SST-2 of the GLUE benchmark",
+        test="test.tsv",
     ),
     "yelp": NamedTask(
         "how many stars go with the review?",
@@ -120,9 +123,10 @@ def load_task(name: str, folder: Path | None = None, seed: int = 0, hold_out: bo
         return _sentiment()
     if name not in TASKS:
         raise UserError(unknown("task", name, ABOUT))
-    files = _find_task_files(name, folder)
     task = TASKS[name]
-    return read_files(files, task.request, seed, task.splitter, task.clean, name, hold_out)
+    files, notes = _labelled_files(_find_task_files(name, folder), task.request)
+    data = read_files(files, task.request, seed, task.splitter, task.clean, name, hold_out)
+    return replace(data, notes=(*notes, *data.notes))
 
 
 def _find_task_files(name: str, folder: Path | None) -> dict[str, Path]:
@@ -137,7 +141,18 @@ def _find_task_files(name: str, folder: Path | None) -> dict[str, Path]:
     paths = [root / name / file for file in task.files]
     if missing := [path for path in paths[:2] if not path.is_file()]:
         raise UserError(f"{name}: {missing[0]} does not exist: put {get} there.")
+    if task.test:
+        paths.append(root / name / task.test)
     return {SPELLINGS[path.stem]: path for path in paths if path.is_file()}
+
+
+def _labelled_files(files: dict[str, Path], request: ColumnRequest) -> tuple[dict[str, Path], list[str]]:
+    """The files without a test file that has no labels, and a sentence about it."""
+    test = files.get("test")
+    if test is None or request.label is None or has_labels(read_table(test, request), request.label):
+        return files, []
+    used = {split: path for split, path in files.items() if split != "test"}
+    return used, [f"{test} has no labels in {request.label!r}: it is not used."]
 
 
 def _sentiment() -> LabelledSet:

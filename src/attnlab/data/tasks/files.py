@@ -21,6 +21,9 @@ from attnlab.data.tasks.tables import (
     read_table,
 )
 
+HIDDEN = -1
+"""The label of a row whose label is not published."""
+UNKNOWN = (None, "")
 SPELLINGS = {
     "train": "train",
     "training": "train",
@@ -139,6 +142,11 @@ def _classes(
 
 def _labels(table: FileTable, columns: Columns) -> list[str]:
     return [label_of(table, row, columns.label) for row in table.rows]
+
+
+def has_labels(table: FileTable, column: str) -> bool:
+    """Whether a row has a label; those of a published test set are often kept back: no column, nothing in it, or -1."""
+    return any(row.fields.get(column) not in (*UNKNOWN, HIDDEN, str(HIDDEN)) for row in table.rows)
 
 
 def label_of(table: FileTable, row: FileRow, column: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from attnlab.base import console, hub
 from attnlab.base.errors import UserError
 from attnlab.base.files import check_new_folder, whole_folder, write_text
-from attnlab.data.tasks.files import labelled_from_tables
+from attnlab.data.tasks.files import UNKNOWN, has_labels, labelled_from_tables
 from attnlab.data.tasks.hub_files import (
     PREFIX,
     HubName,
@@ -26,9 +26,6 @@ from attnlab.data.tasks.labelled import LabelledSet, label_word
 from attnlab.data.tasks.tables import FORMATS, ColumnRequest, FileRow, FileTable, choose_columns, read_table
 
 PARQUET_COPY = "refs/convert/parquet"
-HIDDEN = -1
-"""The label of a row whose label is not published."""
-UNKNOWN = (None, "")
 FileTables = dict[str, FileTable]
 
 
@@ -203,7 +200,7 @@ def _labelled_rows(tables: FileTables, column: str) -> tuple[FileTables, list[st
     kept: FileTables = {}
     notes = []
     for split, table in tables.items():
-        if all(row.fields.get(column) in (*UNKNOWN, HIDDEN, str(HIDDEN)) for row in table.rows):
+        if not has_labels(table, column):
             notes.append(f"the labels of {split} are not published: the split is left out ({len(table.rows):,} rows).")
             continue
         rows = [row for row in table.rows if row.fields.get(column) not in UNKNOWN]

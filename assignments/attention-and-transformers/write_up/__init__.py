@@ -1,0 +1,1 @@
+"""From results/*.json to the figures and tables of report.md."""
