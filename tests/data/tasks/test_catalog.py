@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.catalog import BOOLQ_ALL, TASKS, load_sentiment, load_task
+from attnlab.config.classify import TextsSection
+from attnlab.data.tasks.catalog import BOOLQ_ALL, TASKS, load_sentiment, load_task, read_texts
 
 DATA = Path(os.environ.get("ATTNLAB_DATA", "no data"))
 
@@ -47,6 +48,16 @@ def test_yelp_has_newlines_and_five_classes(tmp_path: Path) -> None:
     first = load_task("yelp", tmp_path).splits["train"][0]
     assert first.text == 'Said "no".\nLeft, number 0'
     assert first.label == 0
+
+
+def test_fewer_examples_of_dev_and_test_are_a_fixed_sample_of_every_class() -> None:
+    whole, fewer = read_texts(TextsSection()), read_texts(TextsSection(eval_examples=30))
+    assert fewer.splits["train"] == whole.splits["train"]
+    for split in ("dev", "test"):
+        assert fewer.counts(split) == [15, 15] and set(fewer.splits[split]) < set(whole.splits[split])
+    assert read_texts(TextsSection(eval_examples=30)).splits == fewer.splits
+    assert "dev is 30 of its 120 examples." in fewer.notes
+    assert read_texts(TextsSection(eval_examples=500)) == whole
 
 
 @pytest.mark.parametrize("name", TASKS)
