@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -67,13 +67,21 @@ def test_a_recipe_with_flags_over_it_makes_a_run_that_explains_itself(tmp_path: 
     assert attnlab(*words, "--overwrite").returncode == 0
 
 
-def test_batch_size_auto_is_said_recorded_and_leaves_the_steps_alone(tmp_path: Path, attnlab: Run) -> None:
+@pytest.mark.parametrize(
+    ("asked", "sizes", "why"), [("largest", range(2, 48), "most that fit"), ("auto", [1], "steps")]
+)
+def test_a_batch_size_that_is_searched_for_is_said_and_recorded(
+    tmp_path: Path, attnlab: Run, asked: str, sizes: Sequence[int], why: str
+) -> None:
+    """48 documents: memory bounds the largest, the 25 steps per epoch bound auto."""
     run = tmp_path / "run"
-    done = attnlab("pretrain", *TINY, "--batch-size", "auto", "--batch-memory", 0.002, "--steps", 3, "--run", run)
+    done = attnlab("pretrain", *TINY, "--batch-size", asked, "--batch-memory", 0.002, "--steps", 3, "--run", run)
     assert done.returncode == 0, done.stderr
     found = read_config(run)["batch"]["size"]
-    assert 1 < found < 48 and f"batch size auto: {found}" in done.stderr
-    assert any("batch size auto" in change for change in read_record(run)["changes"])
+    assert found in sizes
+    [said] = [change for change in read_record(run)["changes"] if change.startswith(f"batch size {asked}: {found}, ")]
+    assert said in done.stderr and why in said
+    assert read_record(run)["batch_size"]["size"] == found
     assert read_record(run)["training"]["step"] == 3
 
 

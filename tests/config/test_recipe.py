@@ -31,7 +31,7 @@ class Config(Section):
         ("training:\n  steps: 3.5\n", "line 2: training.steps must be a whole number, got 3.5."),
         ("training:\n  steps: 3\n  epochs: 1\n", "training: epochs and steps exclude each other: give only one."),
         ("training:\n  evaluate_every: 3 weeks\n", "expected '100 steps' or '1 epoch', got '3 weeks'."),
-        ("batch:\n  size: many\n", "line 2: batch.size must be a whole number or 'auto', got 'many'."),
+        ("batch:\n  size: many\n", "line 2: batch.size must be a whole number, 'auto' or 'largest', got 'many'."),
         ("batch:\n  size: 1\n  size: 2\n", "line 3: 'size' is given twice: remove one of them."),
         ("schedule:\n  name: wsd\n  warmup_ratio: 0.9\n", "add up to more than 1."),
         ("a: b: c\n", "line 1: invalid YAML: mapping values are not allowed here."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
 import sys
@@ -176,29 +177,38 @@ def test_launchpad_runs_the_assignment_as_a_job(slurm: dict[str, str], tmp_path:
         ]
         (tmp_path / "boolq" / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     asked = {
+        **slurm,
         "PYTHON": sys.executable,
         "MODEL": str(tiny_model(tmp_path / "tiny", "distilbert")),
         "LR": "2e-2",
         "EPOCHS": "10",
-        "DEVICE": "cpu",
         "ATTNLAB_DATA": str(tmp_path),
     }
 
     def sbatch(folder: Path, **more: str) -> tuple[int, str]:
         command = ["sbatch", "--parsable", "--wait", "launchpad.sh"]
-        done = subprocess.run(
-            command, env={**slurm, **asked, **more}, cwd=folder, text=True, capture_output=True, timeout=300
-        )
+        done = subprocess.run(command, env={**asked, **more}, cwd=folder, text=True, capture_output=True, timeout=300)
         return done.returncode, (folder / f"slurm-{int(done.stdout)}.out").read_text()
 
-    code, said = sbatch(tmp_path / "course")
-    assert code == 0, said
-    assert said.startswith("job ") and "random chance on boolq: 50.0%" in said
-    [results] = (tmp_path / "course" / "runs").glob("*-classification-overfit/results.json")
-    found = json.loads(results.read_text())
-    assert found["train_accuracy"] == 1.0 and results.with_name("overfit.png").is_file()
-    assert f" - Average TRAIN metrics: accuracy={{'accuracy': {found['train_accuracy']}}}" in said
-    config = read_config(results.parent / "run")
+    session = subprocess.run(
+        [tmp_path / "course" / "slurm_session.sh"],
+        env={**asked, "OUTPUT": "runs/slurm"},
+        text=True,
+        capture_output=True,
+        timeout=300,
+    )
+    assert session.returncode == 0, session.stderr
+    shown = session.stdout
+    for command in ("squeue", 'sinfo -o "%50N %10c %20m %30G "', "sbatch launchpad.sh", "squeue -u $USER"):
+        assert f"> {command}\n" in shown
+    assert "loopback[,2]" in shown and "(null)" in shown  # the nodes, and that they have no GPUs
+    assert "Submitted batch job " in shown and "classifi" in shown and "random chance on boolq: 50.0%" in shown
+    assert platform.node() not in shown, "the name of this machine is nobody's business"
+    folder = tmp_path / "course" / "runs" / "slurm"
+    found = json.loads((folder / "results.json").read_text())
+    assert found["runs"][0]["train"]["accuracy"] == 1.0 and (folder / "overfit.png").is_file()
+    assert " - Average TRAIN metrics: accuracy={'accuracy': 1.0}" in shown
+    config = read_config(folder / "run")
     assert (config["batch"]["size"], config["training"]["epochs"], config["optimizer"]["lr"]) == (64, 10, 0.02)
     assert config["model"]["name"] == asked["MODEL"] and config["watch"]["overfit"] == 10
 

@@ -1,4 +1,4 @@
-"""`batch_size: auto`: the largest that fits, found without disturbing anything."""
+"""`batch_size: auto` and `largest`: the most that fit, found without disturbing anything."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from attnlab.base.errors import UserError
+from attnlab.base.errors import DoesNotFit
+from attnlab.config.sections import AUTO_STEPS
 from attnlab.data.batching import Batch, Batches, BatchPlan
 from attnlab.training import batch_size
 from attnlab.training.batch_size import find_batch_size, largest
@@ -54,17 +55,17 @@ class Grow(nn.Module):
         return x
 
 
-def batches() -> Batches:
-    return Batches(Wide(), BatchPlan(Wide.lengths, size=1))
+def batches(accumulate: int = 1) -> Batches:
+    return Batches(Wide(), BatchPlan(Wide.lengths, size=1), accumulate)
 
 
 def test_on_a_cpu_the_budget_decides() -> None:
-    small = find_batch_size(Grow(), Sum(), batches(), "cpu", budget=100 * MIB)
-    large = find_batch_size(Grow(), Sum(), batches(), "cpu", budget=300 * MIB)
+    small = find_batch_size(Grow(), Sum(), batches(), "cpu", "largest", budget=100 * MIB)
+    large = find_batch_size(Grow(), Sum(), batches(), "cpu", "largest", budget=300 * MIB)
     # 16 activations of 256 KiB an example, and the gradients on the way: 100 MiB hold some 25 of them.
     assert 15 <= small.size <= 30 and 2 * small.size <= large.size <= 4 * small.size
-    assert small.bytes <= 100 * MIB
-    assert "batch size auto" in small.sentence()
+    assert small.bytes <= 100 * MIB and small.bound == "memory"
+    assert f"batch size largest: {small.size}, the most that fit" in small.sentence()
 
 
 def test_running_out_of_memory_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +75,7 @@ def test_running_out_of_memory_is_a_failed_trial(monkeypatch: pytest.MonkeyPatch
                 raise torch.OutOfMemoryError("CUDA out of memory")
             return super().forward(x)
 
-    assert find_batch_size(Small(), Sum(), batches(), "cpu", budget=1e12).size == 13
+    assert find_batch_size(Small(), Sum(), batches(), "cpu", "largest", budget=1e12).size == 13
 
 
 def test_another_error_is_not_taken_for_a_lack_of_memory() -> None:
@@ -83,7 +84,7 @@ def test_another_error_is_not_taken_for_a_lack_of_memory() -> None:
             raise RuntimeError("shapes do not match")
 
     with pytest.raises(RuntimeError, match="shapes"):
-        find_batch_size(Broken(), Sum(), batches(), "cpu", budget=1e12)
+        find_batch_size(Broken(), Sum(), batches(), "cpu", "largest", budget=1e12)
 
 
 def test_a_size_beyond_the_budget_is_not_even_tried(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +95,7 @@ def test_a_size_beyond_the_budget_is_not_even_tried(monkeypatch: pytest.MonkeyPa
             seen.append(len(x))
             return super().forward(x)
 
-    found = find_batch_size(Watched(), Sum(), batches(), "cpu", budget=100 * MIB)
+    found = find_batch_size(Watched(), Sum(), batches(), "cpu", "largest", budget=100 * MIB)
     assert max(seen) <= 1.5 * found.size
 
 
@@ -106,10 +107,35 @@ def test_it_disturbs_neither_model_nor_generators() -> None:
 
 
 def test_nothing_fits_is_one_sentence() -> None:
-    with pytest.raises(UserError, match=r"not even one example fits.*--batch-memory"):
+    with pytest.raises(DoesNotFit, match=r"not even one example fits.*--batch-memory"):
         find_batch_size(Grow(), Sum(), batches(), "cpu", budget=1 * MIB)
 
 
 def test_no_more_than_there_are_examples() -> None:
-    assert find_batch_size(Grow(), Sum(), batches(), "cpu", budget=1e12).size == len(Wide.lengths)
+    found = find_batch_size(Grow(), Sum(), batches(), "cpu", "largest", budget=1e12)
+    assert (found.size, found.bound) == (len(Wide.lengths), "examples")
     assert batch_size.LIMIT >= 1024
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("processes", [1, 2])
+def test_auto_leaves_steps_in_an_epoch(accumulate: int, processes: int) -> None:
+    found = find_batch_size(Grow(), Sum(), batches(accumulate), "cpu", budget=1e12, processes=processes)
+    steps = Batches(Wide(), BatchPlan(Wide.lengths, found.size), accumulate).steps_in(0)
+    one_more = Batches(Wide(), BatchPlan(Wide.lengths, found.size + processes), accumulate).steps_in(0)
+    assert one_more < AUTO_STEPS <= steps, "the largest of these"
+    assert found.bound == "steps" and f"{AUTO_STEPS} steps per epoch" in found.sentence()
+
+
+def test_auto_is_still_bound_by_memory() -> None:
+    found = find_batch_size(Grow(), Sum(), batches(), "cpu", budget=25 * MIB)
+    assert found.bound == "memory" and found.size < len(Wide.lengths) // AUTO_STEPS
+
+
+def test_a_set_smaller_than_the_steps_has_batches_of_one() -> None:
+    class Few(Wide):
+        lengths = (1, 2, 3)
+
+    few = Batches(Few(), BatchPlan(Few.lengths, size=1))
+    assert find_batch_size(Grow(), Sum(), few, "cpu", budget=1e12).size == 1
+    assert find_batch_size(Grow(), Sum(), few, "cpu", "largest", budget=1e12).size == 3

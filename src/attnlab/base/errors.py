@@ -17,6 +17,10 @@ class UserError(Exception):
     exit_code = 2
 
 
+class DoesNotFit(UserError):
+    """What was asked for needs more memory than there is."""
+
+
 class RunFailed(Exception):
     """A run had to stop. The message names the cause and what was saved."""
 

@@ -44,6 +44,12 @@ class TextsSection(Section):
     examples: int | None = option(
         None, "Use this many training examples, drawn with the seed, every class in its proportion.", ge=1
     )
+    eval_examples: int | None = option(
+        None,
+        "Use at most this many examples of dev and of test, drawn with the seed of the splits, every class in its "
+        "proportion.",
+        ge=1,
+    )
     class_weights: bool = option(False, "Give every class the same total weight, however rare.")
     score_test: bool = option(True, "Score the test split at the end; a sweep leaves it to the winner.")
 

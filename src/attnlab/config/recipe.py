@@ -274,7 +274,12 @@ def _expected(kind: type[Section], problem: Any, key: Key) -> str:
         if get_origin(kind_) is Literal:
             words += [repr(choice) for choice in get_args(kind_)]
     limit = problem["msg"].partition("should be ")[2] if problem["type"] in LIMITS else ""
-    return limit or " or ".join(words) or "another value"
+    return limit or _choices(words) or "another value"
+
+
+def _choices(words: Sequence[str]) -> str:
+    """a, b or c."""
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _unknown_key(kind: type[Section], section: type[Section], key: Key) -> str:

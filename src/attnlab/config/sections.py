@@ -153,13 +153,20 @@ class ScheduleSection(Section):
         return self
 
 
+AUTO_STEPS = 25
+"""Steps per epoch that a batch size of 'auto' leaves at least: with one or two, a model hardly learns."""
+
+
 class BatchSection(Section):
     topic: ClassVar[str] = "Batches"
     common: ClassVar[tuple[str, ...] | None] = ("size", "tokens")
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("size", "tokens"),)
 
-    size: int | Literal["auto"] | None = option(
-        None, "Examples per batch (default: 32), or 'auto' for the largest that fits.", "--batch-size"
+    size: int | Literal["auto", "largest"] | None = option(
+        None,
+        f"Examples per batch (default: 32), 'auto' for the most that fit and leave {AUTO_STEPS} steps per epoch, or "
+        "'largest' for the most that fit.",
+        "--batch-size",
     )
     tokens: int | None = option(
         None, "Tokens per batch, padding included, instead of a number of examples.", "--batch-tokens", gt=0
@@ -177,7 +184,10 @@ class BatchSection(Section):
         0, "Processes that build batches ahead of the training; 0: the training process builds them.", ge=0
     )
     memory: float | None = option(
-        None, "Memory that 'auto' may use, in GiB (default: half of the free memory).", "--batch-memory", gt=0
+        None,
+        "Memory that 'auto' and 'largest' may use, in GiB (default: half of the free memory).",
+        "--batch-memory",
+        gt=0,
     )
 
     @model_validator(mode="after")

@@ -241,5 +241,5 @@ def must_leave_seeds_open(config: Section, job: str, what: str) -> None:
 def must_fix_the_batch(config: Section) -> None:
     """Raise for an automatic batch size: it could differ between runs."""
     for key in leaves(type(config)):
-        if key[-2:] == ("batch", "size") and value_of(config, key) == "auto":
-            raise UserError("--batch-size auto would give each run its own batch size: give a number.")
+        if key[-2:] == ("batch", "size") and isinstance(size := value_of(config, key), str):
+            raise UserError(f"--batch-size {size} would give each run its own batch size: give a number.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -32,7 +32,7 @@ from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.checkpoints import Checkpoints
 from attnlab.runs.folder import open_shared
 from attnlab.training import setup
-from attnlab.training.batch_size import find_batch_size
+from attnlab.training.batch_size import BatchSize, find_batch_size
 from attnlab.training.callbacks import MetricsFile, TensorBoard, TrainState
 from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import Estimate, estimate
@@ -68,6 +68,10 @@ class TrainingJob(ABC, Generic[C]):
 
     def estimate(self) -> Estimate | None:
         return _prepare(self, dry_run=True).estimate()
+
+    def search_batch_size(self) -> BatchSize | None:
+        """The batch size that 'auto' or 'largest' would find here and now; None if a number is given."""
+        return _prepare(self, dry_run=True).batch_size
 
     @classmethod
     def score_test(cls, run: Path) -> dict[str, float]:
@@ -149,6 +153,8 @@ class Prepared:
     batches: Batches
     steps: int
     changes: list[str]
+    batch_size: BatchSize | None = None
+    """The search for the batch size, if there was one."""
 
     def estimate(self) -> Estimate:
         """Time and memory of all steps, from a few."""
@@ -197,22 +203,10 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
     changes = list(parts.changes)
     if config.machine.device == "cpu" and team.local_count > facts.cores():
         changes.append(f"{team.local_count} processes share {facts.cores()} cores: fewer would be as fast.")
-    if config.batch.size == "auto":
-        budget = config.batch.memory * facts.GIB if config.batch.memory else None
-        trial = _batches(parts, config, size=1)
-        batch_size = team.from_first(
-            lambda: find_batch_size(
-                parts.model,
-                parts.objective,
-                trial,
-                config.machine.device,
-                budget,
-                config.machine.processes,
-                team.local_count if team.count > 1 else None,
-            )
-        )
-        config.batch.size = batch_size.size
-        changes.append(batch_size.sentence())
+    found = team.from_first(lambda: _search_batch_size(parts, config))
+    if found is not None:
+        config.batch.size = found.size
+        changes.append(found.sentence())
     batches = _batches(parts, config, size=config.batch.size)
     steps = _steps(batches, config.training)
     if config.machine.precision == "auto":
@@ -225,7 +219,23 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
             lambda: choose_compile(parts.model, parts.objective, batches, config, steps)
         )
         changes.append(sentence)
-    return Prepared(job.kind, config, parts, batches, steps, changes)
+    return Prepared(job.kind, config, parts, batches, steps, changes, found)
+
+
+def _search_batch_size(parts: Parts, config: JobConfig) -> BatchSize | None:
+    """None if a size, or a number of tokens, is given."""
+    if not isinstance(config.batch.size, str):
+        return None
+    return find_batch_size(
+        parts.model,
+        parts.objective,
+        _batches(parts, config, size=1),
+        config.machine.device,
+        config.batch.size,
+        config.batch.memory * facts.GIB if config.batch.memory else None,
+        config.machine.processes,
+        current().local_count if current().count > 1 else None,
+    )
 
 
 def _batches(parts: Parts, config: JobConfig, size: Any) -> Batches:
@@ -253,7 +263,15 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
-    run.update_record(data=prepared.parts.facts, files=checksums, steps=prepared.steps, **sizes(prepared.parts))
+    search = {"batch_size": asdict(prepared.batch_size)} if prepared.batch_size else {}
+    run.update_record(
+        changes=list(options.changes),
+        data=prepared.parts.facts,
+        files=checksums,
+        steps=prepared.steps,
+        **sizes(prepared.parts),
+        **search,
+    )
     for change in prepared.changes:
         run.note_change(change)
     return run

@@ -61,6 +61,8 @@ class RunOptions:
     """The command that resumes it, if the run is part of an experiment or a chain."""
     callbacks: tuple[Callback, ...] = ()
     """Called after the lab's own."""
+    changes: tuple[str, ...] = ()
+    """Sentences on how the run differs from what was asked that were already printed: for its record."""
 
 
 class TrainedModel(Protocol):

@@ -40,9 +40,10 @@ def settings_of_run(settings: C, folder: Path) -> C:
     """The configuration the run was started with, machine included; raises if `settings` differ."""
     saved = check(type(settings), read_config(folder))
     then, now = saved.model_dump(), settings.model_dump()
-    now["machine"] = {
-        name: then["machine"][name] if value == "auto" else value for name, value in now["machine"].items()
-    }
+    for section in ("machine", "batch"):  # the run has what was chosen
+        now[section] = {
+            name: then[section][name] if value in ("auto", "largest") else value for name, value in now[section].items()
+        }
     for section, values in now.items():
         for name, value in values.items():
             if value != then[section][name]:

@@ -29,13 +29,16 @@ def run_subrun(
     label: str,
     resume_command: str | None = None,
     callbacks: tuple[Callback, ...] = (),
+    changes: tuple[str, ...] = (),
 ) -> None:
     """Start or resume the run in `path`, unless it is finished; a started run keeps its configuration."""
     state = current().from_first(lambda: _state(path))
     if state == "finished":
         return
     started = state is not None
-    options = RunOptions(path, resume=started, label=label, resume_command=resume_command, callbacks=callbacks)
+    options = RunOptions(
+        path, resume=started, label=label, resume_command=resume_command, callbacks=callbacks, changes=changes
+    )
     KINDS[kind].job()(saved_config(path) if started else config).run(options)
 
 

@@ -1,5 +1,8 @@
 """The largest batch that fits, searched for by doubling until it fails, then bisecting.
 
+'auto' leaves at least `AUTO_STEPS` steps per epoch, 'largest' does not: all of a small training set may fit into one
+batch, and a model that makes one step per epoch hardly learns.
+
 Each trial passes the longest examples forward and backward. On a GPU a trial fails by running out of memory, on a CPU
 by going over a budget (half of the free memory by default), because a machine without free memory kills the process.
 A size that earlier trials predict to be over the budget is not tried. Trials use a copy of the model and leave the
@@ -16,10 +19,11 @@ import torch
 from torch import nn
 
 from attnlab.base import console
-from attnlab.base.errors import UserError
+from attnlab.base.errors import DoesNotFit
 from attnlab.base.machine import facts
 from attnlab.base.machine.facts import is_out_of_memory
 from attnlab.base.randomness import random_untouched
+from attnlab.config.sections import AUTO_STEPS
 from attnlab.data.batching import Batches
 from attnlab.training.estimate import OPTIMIZER_COPIES, measure_peak
 from attnlab.training.objectives import Objective
@@ -29,18 +33,28 @@ LIMIT = 4096
 
 @dataclass(frozen=True)
 class BatchSize:
-    """The chosen size, the memory it needs, and the sizes that were tried, in order."""
+    """The chosen size, what it and the budget are in bytes, and the sizes that were tried, in order."""
 
+    asked: str
     size: int
+    bound: str
+    """Why it is not larger: memory, steps, examples, or the limit of the search."""
     bytes: int
+    budget: int
     tried: tuple[tuple[int, bool], ...]
     processes: int = 1
 
     def sentence(self) -> str:
-        need = f"needs {self.bytes / facts.GIB:.2f} GiB"
+        need = f"needs {self.bytes / facts.GIB:.2f} of {self.budget / facts.GIB:.2f} GiB"
         if self.processes > 1:
             need = f"{self.size // self.processes} in each of {self.processes} processes, which {need} each"
-        return f"batch size auto: {self.size} ({need}; {len(self.tried)} sizes tried)."
+        why = {
+            "memory": "the most that fit",
+            "steps": f"the most that leave {AUTO_STEPS} steps per epoch",
+            "examples": "all training examples",
+            "limit": "the most that are tried",
+        }[self.bound]
+        return f"batch size {self.asked}: {self.size}, {why} ({need}; {len(self.tried)} sizes tried)."
 
 
 def largest(fits: Callable[[int], bool], limit: int) -> int:
@@ -63,11 +77,12 @@ def find_batch_size(
     objective: Objective,
     batches: Batches,
     device: str,
+    asked: str = "auto",
     budget: float | None = None,
     processes: int = 1,
     local_processes: int | None = None,
 ) -> BatchSize:
-    """The largest size that fits, tried on a copy of `model`; `budget` in bytes.
+    """The largest size that fits, tried on a copy of `model`; `asked` is auto or largest, `budget` in bytes.
 
     One process tries while the others wait. Each has its own GPU, or an equal part of the memory that the
     `local_processes` on this machine share.
@@ -76,15 +91,26 @@ def find_batch_size(
     if not device.startswith("cuda"):
         allowed /= local_processes or processes
     trial = _Trial(model, objective, batches, device, allowed)
-    limit = min(LIMIT, len(batches.plan.lengths))
+    bounds = _bounds(batches, asked, processes)
+    bound = min(bounds, key=lambda name: bounds[name])
     with random_untouched():
-        size = largest(trial.fits, limit)
+        size = largest(trial.fits, bounds[bound])
     if size == 0:
-        raise UserError(
+        raise DoesNotFit(
             f"not even one example fits into {allowed / facts.GIB:.2f} GiB: use a smaller model or a "
             "shorter context, or raise --batch-memory."
         )
-    return BatchSize(size * processes, trial.needs[size], tuple(trial.tried), processes)
+    bound = bound if size == bounds[bound] else "memory"
+    return BatchSize(asked, size * processes, bound, trial.needs[size], int(allowed), tuple(trial.tried), processes)
+
+
+def _bounds(batches: Batches, asked: str, processes: int) -> dict[str, int]:
+    """The most examples that one process may take, by reason."""
+    examples = len(batches.plan.lengths)
+    bounds = {"examples": -(-examples // processes), "limit": LIMIT}
+    if asked == "auto":
+        bounds["steps"] = max(1, examples // (AUTO_STEPS * batches.accumulate * processes))
+    return bounds
 
 
 def _default_budget(device: str) -> float:

@@ -18,7 +18,7 @@ from attnlab.models.pretrained.catalog import MODELS
 from attnlab.models.pretrained.folder import describe
 from attnlab.models.pretrained.get import get_model
 from attnlab.models.pretrained.load import load_classifier
-from attnlab.models.pretrained.source import model_folder
+from attnlab.models.pretrained.source import ModelUnreachable, model_folder
 
 transformers = pytest.importorskip("transformers")
 FETCHED = {"config.json", "model.safetensors", "vocab.txt", "README.md", "1_Pooling"}
@@ -129,7 +129,7 @@ def test_a_folder_comes_first_then_the_models_folder(hub, bert: Path, tmp_path: 
 def test_a_name_nobody_knows_is_one_sentence(hub, name: str, expected: str) -> None:
     with pytest.raises(UserError, match=expected) as found:
         model_folder(name)
-    assert "\n" not in str(found.value)
+    assert "\n" not in str(found.value) and not isinstance(found.value, ModelUnreachable)
 
 
 @pytest.mark.parametrize("fault", ["failing", "closed", "offline"])
@@ -143,7 +143,7 @@ def test_a_hub_that_gives_no_answer_is_one_sentence_at_once(hub, fault: str, mon
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
-    with pytest.raises(UserError, match=expected) as found:
+    with pytest.raises(ModelUnreachable, match=expected) as found:
         model_folder("roberta-base")
     assert "attnlab models get roberta-base --to FOLDER" in str(found.value)
     assert "\n" not in str(found.value)

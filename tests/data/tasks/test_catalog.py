@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from attnlab.base.errors import UserError
-from attnlab.data.tasks.catalog import BOOLQ_ALL, TASKS, load_sentiment, load_task
+from attnlab.config.classify import TextsSection
+from attnlab.data.tasks.catalog import BOOLQ_ALL, TASKS, load_sentiment, load_task, read_texts
 from attnlab.data.tasks.labelled import LabelledSet
 
 DATA = Path(os.environ.get("ATTNLAB_DATA", "no data"))
@@ -93,6 +94,16 @@ def test_a_test_file_without_labels_is_left_out_with_a_note(tmp_path: Path, form
 def test_a_fault_in_the_test_file_of_sst2_is_not_passed_over(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"test\.tsv, line 3: the label '7' is not among"):
         load_task("sst2", sst2(tmp_path, "sentence\tlabel\none\t1\ntwo\t7\n"))
+
+
+def test_fewer_examples_of_dev_and_test_are_a_fixed_sample_of_every_class() -> None:
+    whole, fewer = read_texts(TextsSection()), read_texts(TextsSection(eval_examples=30))
+    assert fewer.splits["train"] == whole.splits["train"]
+    for split in ("dev", "test"):
+        assert fewer.counts(split) == [15, 15] and set(fewer.splits[split]) < set(whole.splits[split])
+    assert read_texts(TextsSection(eval_examples=30)).splits == fewer.splits
+    assert "dev is 30 of its 120 examples." in fewer.notes
+    assert read_texts(TextsSection(eval_examples=500)) == whole
 
 
 @pytest.mark.parametrize("name", TASKS)

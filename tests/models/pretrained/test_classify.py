@@ -225,6 +225,19 @@ def test_pairs_have_segments_where_the_family_has(tiny_model: Make, family: str,
     assert "token_type_ids" not in single  # all of them the first
 
 
+@pytest.mark.parametrize("family", ["roberta", "t5"])
+def test_segments_that_only_the_tokenizer_knows_are_left_out(tiny_model: Make, tmp_path: Path, family: str) -> None:
+    """A plain fast tokenizer offers them to every family, and these cannot read them."""
+    folder = shutil.copytree(tiny_model(family), tmp_path / family)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    settings["model_input_names"] = ["input_ids", "token_type_ids", "attention_mask"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+    loaded = load_classifier(str(folder), ("positive", "negative"), head="words" if family == "t5" else "auto")
+    batch = text_examples([LabelledText("good film", 0, "the film is bad")], loaded.tokenizer, 48).collate([0], 0)
+    batch.pop("labels")
+    assert loaded.model(**batch).shape == (1, 2)
+
+
 def test_only_the_second_text_is_cut(tiny_model: Make) -> None:
     tokenizer = load_classifier(str(tiny_model("bert")), ("no", "yes")).tokenizer
     first, long = "good lovely warm", " ".join(["dull"] * 30)

@@ -199,12 +199,24 @@ def load_labelled(
 
 
 def read_texts(section: TextsSection) -> LabelledSet:
-    """All examples of the task or the files that a section names."""
+    """The examples of the task or the files that a section names: all of train, as many of dev and test as asked."""
     request = ColumnRequest(
         section.text, section.pair, section.label, tuple(split_list(section.classes)), section.header
     )
     dev, test, folder = (Path(path) if path else None for path in (section.dev, section.test, section.data_folder))
-    return load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)
+    data = load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)
+    return data if section.eval_examples is None else _fewer(data, section.eval_examples, section.split_seed)
+
+
+def _fewer(data: LabelledSet, count: int, seed: int) -> LabelledSet:
+    """With at most `count` examples in dev and in test, the same for every run."""
+    splits, notes = dict(data.splits), list(data.notes)
+    for split in ("dev", "test"):
+        examples = splits.get(split, [])
+        if len(examples) > count:
+            splits[split] = draw(examples, count, seed)
+            notes.append(f"{split} is {count:,} of its {len(examples):,} examples.")
+    return replace(data, splits=splits, notes=tuple(notes))
 
 
 def select_examples(data: LabelledSet, section: TextsSection, seed: int, overfit: int | None) -> LabelledSet:

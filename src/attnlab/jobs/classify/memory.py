@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from attnlab.base.errors import UserError
+from attnlab.base.errors import DoesNotFit
 from attnlab.base.machine import facts
 from attnlab.config.classify import ClassifyConfig
 from attnlab.models.pretrained.load import import_transformers, load_config, quietly
@@ -42,7 +42,8 @@ def needed(config: ClassifyConfig, parameters: int, shape: Any) -> int:
     learning = parameters if method == "full" else 0  # other methods: too few to count
     added = config.tuning.length if method == "prompt" else 0
     length = min(config.data.max_tokens, getattr(shape, "max_position_embeddings", None) or config.data.max_tokens)
-    positions = batch.tokens or int(batch.size or 1) * (length + added)  # a budget counts padding as well
+    examples = batch.size if isinstance(batch.size, int) else 1  # one at least, where the size is searched for
+    positions = batch.tokens or examples * (length + added)  # a budget counts padding as well
     width = getattr(shape, "hidden_size", 0)
     layers = 0 if method == "head" else getattr(shape, "num_hidden_layers", 0)
     activations = ACTIVATIONS * positions * width * layers
@@ -54,7 +55,7 @@ def must_fit(config: ClassifyConfig, need: int) -> None:
     device = config.machine.device
     free = torch.cuda.mem_get_info(device)[0] if device.startswith("cuda") else facts.memory()[1]
     if need > free:
-        raise UserError(
+        raise DoesNotFit(
             f"it does not fit into memory: tuning {config.model.name} needs about {need / facts.GIB:.1f} GiB, "
             f"and {free / facts.GIB:.1f} GiB are free."
         )

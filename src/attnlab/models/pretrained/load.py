@@ -56,6 +56,8 @@ def load_classifier(
     tokenizer = load_tokenizer(transformers, folder, config)
     if tokenizer.pad_token is None:  # GPT-2: any token can fill up, because it is masked
         tokenizer.pad_token = tokenizer.eos_token
+    if (getattr(config, "type_vocab_size", None) or 0) < 2:  # a plain tokenizer offers segments to T5 as well
+        tokenizer.model_input_names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
     if head == "words":
         words = _label_words(transformers, folder, config, tokenizer, classes, pooling)
         return LoadedClassifier(words, tokenizer, folder, _longest(config, tokenizer))

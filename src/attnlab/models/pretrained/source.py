@@ -42,6 +42,10 @@ class ModelLocation(NamedTuple):
     """folder, models folder, package or cache."""
 
 
+class ModelUnreachable(UserError):
+    """A model that has a name and is not on this machine, and the hub cannot be reached."""
+
+
 def model_folder(name: str) -> Path:
     """The folder of a model by path, short name or hub id, complete and checked; downloaded if necessary."""
     if location := find_here(name):
@@ -53,7 +57,7 @@ def model_folder(name: str) -> Path:
     except hub.NotOnHub as error:
         raise UserError(f"{_not_here(name, repo)}, and {error}: check the name, or give a folder.") from None
     except hub.Unreachable as error:
-        raise UserError(
+        raise ModelUnreachable(
             f"{_not_here(name, repo)}, and {error}: run `attnlab models get {name} --to FOLDER` where the hub can be "
             f"reached and give that folder, or put it into the folder that {VARIABLE} names."
         ) from None

@@ -1,0 +1,27 @@
+#!/bin/bash
+# What the document asks to see of Slurm, each command with its output: the queue, the nodes, the job of launchpad.sh.
+#
+#   MODEL=minilm OUTPUT=runs/overfit-slurm ./slurm_session.sh > results/slurm.txt
+set -euo pipefail
+cd "$(dirname "$0")"
+export USER=${USER:-$(id -un)}
+
+run() {
+  echo "> $1"
+  eval "$1"
+  echo
+}
+
+run 'squeue'
+run 'sinfo -o "%50N %10c %20m %30G "'
+submitted=$(sbatch launchpad.sh)
+job=${submitted##* }
+printf '> sbatch launchpad.sh\n%s\n\n' "$submitted"
+for _ in $(seq 100); do  # until it has a node
+  [ "$(squeue --noheader --job "$job" --format %t 2> /dev/null)" = PD ] || break
+  sleep 0.2
+done
+run 'squeue -u $USER'
+while [ -n "$(squeue --noheader --job "$job" 2> /dev/null)" ]; do sleep 1; done
+run "cat slurm-$job.out"
+run 'squeue'

@@ -1,0 +1,1 @@
+"""Experiments on classifiers as scripts of a course: options, runs that belong together, their figures and results."""
