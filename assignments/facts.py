@@ -5,6 +5,7 @@ A page links a number to a fact with a comment that is not rendered:
     0.0201<!-- = all.mean_key -->     the number shown is the fact, rounded to the digits shown
     1e-12<!-- > two.ours -->          the number shown is larger than the fact
     1.0<!-- < ids.shift -->           the number shown is smaller than the fact
+    52.7%<!-- = results:FILE.json:key.key -->   the number is in results/FILE.json beside the page
     228.15<!-- quoted -->             the number is from the document
     5,000<!-- given -->               the number is a setting, chosen for the computation
 

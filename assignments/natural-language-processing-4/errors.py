@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import sys
 import traceback
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,7 +31,6 @@ def unknown(kind: str, name: str, choices: Iterable[str]) -> str:
 @contextmanager
 def one_sentence() -> Iterator[None]:
     """Wrap everything a script does."""
-    warnings.filterwarnings("ignore", message=".*NumPy.*")  # torch misses it, nothing here does
     try:
         yield
     except UserError as error:

@@ -8,6 +8,7 @@ need none.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shlex
 import sys
@@ -27,7 +28,7 @@ PAGES = ["README.md", *sorted(f"{path.parent.name}/{path.name}" for path in ANSW
 NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?%?"
 MARK = re.compile(
     rf"(?:`(?P<list>\[[^`]*\])`|(?P<number>{NUMBER}))"
-    r"<!-- (?:(?P<how>[=<>]) (?P<name>[\w.]+)|quoted|given) -->"
+    r"<!-- (?:(?P<how>[=<>]) (?P<name>[\w.]+|results:[\w.:-]+)|quoted|given) -->"
 )
 
 
@@ -76,7 +77,18 @@ def rounded(value: float, shown: str) -> str:
     return f"{value * (100 if shown.endswith('%') else 1):.{places}f}"
 
 
-def compute(name: str) -> Any:
+def result(page: str, name: str) -> Any:
+    """`results:FILE.json:key.key` in results/ beside the page."""
+    _, file, keys = name.split(":")
+    value = json.loads((ANSWERS / page).parent.joinpath("results", file).read_text(encoding="utf-8"))
+    for key in keys.split("."):
+        value = value[int(key)] if isinstance(value, list) else value[key]
+    return value
+
+
+def compute(name: str, page: str) -> Any:
+    if name.startswith("results:"):
+        return result(page, name)
     known = {**load("facts").FACTS, **load("data_facts").FACTS}
     assert name in known, f"no fact is called {name}"
     try:
@@ -87,7 +99,7 @@ def compute(name: str) -> Any:
 
 @pytest.mark.parametrize("claim", claims(), ids=str)
 def test_a_computed_number_is_true(claim: Claim) -> None:
-    value = compute(claim.name)
+    value = compute(claim.name, claim.page)
     if claim.how == ">":
         assert float(claim.shown) > value
     elif claim.how == "<":
@@ -135,8 +147,8 @@ def test_a_shown_command_works(command: str, monkeypatch: pytest.MonkeyPatch, tm
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     text = (ANSWERS / page).read_text(encoding="utf-8")
-    for target, anchor in re.findall(r"\]\(([\w.-]*)(?:#([\w-]+))?\)", text):
-        linked = ANSWERS / (target or page)
+    for target, anchor in re.findall(r"\]\(([\w./-]*)(?:#([\w-]+))?\)", text):
+        linked = (ANSWERS / page).parent / target if target else ANSWERS / page
         assert linked.is_file(), target
         if anchor:
             assert f'<a id="{anchor}"></a>' in linked.read_text(encoding="utf-8"), f"{target}#{anchor}"
