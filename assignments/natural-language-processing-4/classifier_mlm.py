@@ -23,6 +23,7 @@ def joint(work: Work) -> Losses:
     """The losses of batch number n: of the stars, of the masked words, and their weighted sum."""
     args, tokenizer = work.args, work.tokenizer
     texts = load_and_cache_unlabeled_examples(args, tokenizer)
+    work.facts["unlabelled"] = {"texts": len(texts), "cut": texts.cut}
     if texts.cut:
         note(f"{texts.cut} of {len(texts)} unlabelled texts are cut to {args.block_size} pieces.")
     labelled = Loader(work.sets["train"], args.per_gpu_train_batch_size, args.seed, work.device)

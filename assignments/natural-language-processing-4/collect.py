@@ -21,8 +21,8 @@ from typing import Any
 
 from curves import Curve, draw
 from errors import UserError, note, one_sentence
+from files import read_json, write_json, write_whole
 from tables import BLOCKS
-from weights import read_json, write_json, write_whole
 
 FOLDER = Path(__file__).resolve().parent
 PROBLEM_2 = ("lr-3e-5", "lr-1e-4", "lr-3e-4", "epochs-6", "length-64", "length-256")

@@ -8,9 +8,9 @@ from math import ceil, floor
 from pathlib import Path
 from typing import NamedTuple
 
-from weights import write_whole
+from files import write_whole
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # told apart by the colour-blind too
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")  # distinct for the colour-blind as well
 WIDTH, HEIGHT = 760, 400
 LEFT, RIGHT, TOP, BOTTOM = 60, 150, 40, 50  # margins
 
@@ -44,15 +44,17 @@ def draw(path: Path, title: str, curves: Sequence[Curve]) -> None:
         step = last * quarter / 4
         parts.append(_text(x(step), HEIGHT - BOTTOM + 20, f"{step:.0f}", 'text-anchor="middle"'))
     parts.append(_text(x(last / 2), HEIGHT - 10, "step", 'text-anchor="middle"'))
-    names = list(dict.fromkeys(curve.name for curve in curves))
+    legend: dict[str, str] = {}
     for place, curve in enumerate(curves):
         colour = COLOURS[(place if curve.colour is None else curve.colour) % len(COLOURS)]
+        legend[curve.name] = colour
         points = " ".join(f"{x(step):.1f},{y(share):.1f}" for step, share in curve.points)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         parts += [f'<circle cx="{x(s):.1f}" cy="{y(a):.1f}" r="3" fill="{colour}"/>' for s, a in curve.points]
-        height = TOP + 8 + 20 * names.index(curve.name)
+    for place, (name, colour) in enumerate(legend.items()):
+        height = TOP + 8 + 20 * place
         parts.append(_line(WIDTH - RIGHT + 12, height, WIDTH - RIGHT + 32, height, colour, 2))
-        parts.append(_text(WIDTH - RIGHT + 38, height + 4, curve.name))
+        parts.append(_text(WIDTH - RIGHT + 38, height + 4, name))
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
     style = 'font-family="sans-serif" font-size="12" fill="#222"'
     body = "\n".join([f"{head} {style}>", f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>', *parts, "</svg>\n"])

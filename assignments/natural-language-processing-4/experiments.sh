@@ -7,9 +7,9 @@
 #   ./experiments.sh problem3     all labels and 50, with and without masked words
 #   ./experiments.sh seeds        two more seeds with all labels
 set -euo pipefail
-cd "$(dirname "$0")"
+cd "$(dirname "$0")"  # paths below are relative to this folder
 
-DATA=${DATA:-${ATTNLAB_DATA:-../../data}/yelp}          # train.csv, valid.csv, test.csv
+DATA=${DATA:-${ATTNLAB_DATA:-data}/yelp}                 # train.csv, valid.csv, test.csv
 UNLABELED=${UNLABELED:-$DATA/unlabeled.txt}             # in place of unlabeled_train_50000.txt
 MODEL=${MODEL:-tinybert-4l-312d}                        # in place of TinyBERT_General_4L_312D: its shape, other weights
 RUNS=${RUNS:-runs}

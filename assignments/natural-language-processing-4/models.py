@@ -15,7 +15,8 @@ import urllib.request
 from pathlib import Path
 
 from errors import UserError, note
-from weights import CONFIG, PICKLED, SAFE, write_whole
+from files import write_whole
+from weights import CONFIG, PICKLED, SAFE
 
 VARIABLE = "ATTNLAB_MODELS"
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")

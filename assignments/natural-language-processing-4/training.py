@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from errors import UserError, note
-from weights import write_whole
+from files import write_whole
 
 Losses = Callable[[int], Mapping[str, Tensor]]
 """The losses of batch number n; `loss` is the one to minimise, the others are recorded."""

@@ -1,14 +1,12 @@
 """Weights and configuration as files: Hugging Face folders, read and written with the standard library and torch.
 
 A model in a folder is config.json beside model.safetensors (or pytorch_model.bin, read as tensors only: no code in it
-is run). Files are written completely or not at all: under a temporary name, flushed to disk, then renamed.
+is run).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from math import prod
@@ -20,6 +18,7 @@ from torch import Tensor, nn
 
 from bert import ACTIVATIONS, BertConfig
 from errors import UserError, note
+from files import read_json, write_json, write_whole
 
 SAFE, PICKLED, CONFIG = "model.safetensors", "pytorch_model.bin", "config.json"
 TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
@@ -84,36 +83,6 @@ def write_safetensors(path: Path, tensors: dict[str, Tensor]) -> None:
     write_whole(path, [len(text).to_bytes(8, "little"), text, *parts])
 
 
-def write_whole(path: Path, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-    """Replace `path` in one step: a reader, or a power cut, finds the old content or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_json(path: Path, content: object) -> None:
-    write_whole(path, [json.dumps(content, indent=1, ensure_ascii=False).encode(), b"\n"])
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
-    except ValueError:
-        content = None
-    if not isinstance(content, dict):
-        raise UserError(f"{path} is not a JSON object: write it again, or remove it.")
-    return content
-
-
 def read_config(folder: Path, labels: Iterable[str]) -> BertConfig:
     """The configuration in a folder, for a classifier of these classes; raises if it is not one of a BERT."""
     path = folder / CONFIG
@@ -127,19 +96,27 @@ def read_config(folder: Path, labels: Iterable[str]) -> BertConfig:
             raise UserError(f"{path}: expected {name} {value!r}, got {content[name]!r}: give the folder of a BERT.")
     found: dict[str, Any] = {}
     for field in fields(BertConfig):
-        value = content.get(field.name)
-        if value is None or field.name == "labels":
+        given: Any = content.get(field.name)
+        if given is None or field.name == "labels":
             continue
-        expected = (int, float) if isinstance(field.default, float) else type(field.default)
-        if not isinstance(value, expected) or isinstance(value, bool):
-            raise UserError(f"{path}: expected {field.name} such as {field.default!r}, got {value!r}.")
-        found[field.name] = value
+        if not _fits(field.name, given, field.default):
+            raise UserError(f"{path}: expected {field.name} such as {field.default!r}, got {given!r}.")
+        found[field.name] = given
     config = BertConfig(**found, labels=tuple(labels))
     if config.hidden_act not in ACTIVATIONS:
         raise UserError(f"{path}: hidden_act is {config.hidden_act!r}: expected one of {', '.join(ACTIVATIONS)}.")
     if config.hidden_size % max(1, config.num_attention_heads):
         raise UserError(f"{path}: {config.num_attention_heads} heads do not divide a width of {config.hidden_size}.")
     return config
+
+
+def _fits(name: str, given: Any, default: object) -> bool:
+    """Whether a value of config.json is of the kind of our default."""
+    if isinstance(given, bool):
+        return False
+    if isinstance(default, int):
+        return isinstance(given, int) and (given > 0 or name == "pad_token_id")
+    return isinstance(given, int | float if isinstance(default, float) else type(default))
 
 
 def file_names(model: nn.Module) -> dict[str, Tensor]:
@@ -202,19 +179,17 @@ def weight_file(folder: Path) -> Path:
     raise UserError(f"{folder} has no weights: expected a {SAFE} or a {PICKLED}.")
 
 
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _read_weights(folder: Path) -> dict[str, Tensor]:
     path = weight_file(folder)
     if path.name == SAFE:
         return read_safetensors(path)
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        weights = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # those of pickle have no common base
         raise UserError(f"{path} cannot be read as weights alone ({_short(error)}): fetch it again.") from None
+    if not isinstance(weights, dict) or not all(isinstance(tensor, Tensor) for tensor in weights.values()):
+        raise UserError(f"{path} is not a set of named weights: fetch it again.")
+    return weights
 
 
 def _named_as_today(weights: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from errors import UserError
-from weights import read_json, write_json, write_whole
+from files import read_json, write_json, write_whole
 
 PAD, UNKNOWN, CLS, SEP, MASK = SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SPECIAL_IN_TEXT = re.compile("(" + "|".join(map(re.escape, SPECIAL)) + ")")

@@ -25,21 +25,11 @@ from torch import nn
 from batches import once
 from data_utils import FILES, Features, data_file, find_processor, load_and_cache_examples
 from errors import UserError, note
+from files import read_json, sha256, write_json, write_whole
 from models import find_model
 from mymodel import BertForSequenceClassification
 from training import Losses, Scores, train
-from weights import (
-    CONFIG,
-    SAFE,
-    load_weights,
-    read_config,
-    read_json,
-    save_model,
-    sha256,
-    weight_file,
-    write_json,
-    write_whole,
-)
+from weights import CONFIG, SAFE, load_weights, read_config, save_model, weight_file
 from wordpiece import SETTINGS, VOCABULARY, WordPiece
 
 RECORD, CHECKPOINT, RESULTS, SCORES = "training.json", "checkpoint.pt", "results.json", "eval_results.txt"
@@ -73,6 +63,8 @@ class Work:
         if args.fp16 and self.device.type == "cpu":
             raise UserError("--fp16 needs a GPU: fp16 on a CPU is slower than fp32, leave the option out.")
         self.sets: dict[str, Features] = {}
+        self.facts: dict[str, Any] = {}
+        """What a script adds to results.json."""
 
     def _must_fit(self) -> None:
         """Texts must not be longer than the positions, nor the vocabulary larger than the embeddings."""
@@ -138,6 +130,7 @@ class Work:
             "texts": {split: len(texts) for split, texts in self.sets.items()},
             "cut": {split: texts.cut for split, texts in self.sets.items()},
             "machine": machine(self.device),
+            **self.facts,
         }
         write_json(path / RESULTS, results)
         (path / CHECKPOINT).unlink()

@@ -129,6 +129,7 @@ def test_the_second_command_as_the_document_has_it(bert: Load, document: Path) -
     assert model.config.labels == ("1 star", "2 stars", "3 stars", "4 stars", "5 stars")
     found = results()
     assert (found["model"], found["options"]["mlm_alpha"]) == ("BertForCLSMLM", 0.5)
+    assert found["unlabelled"] == {"texts": 90, "cut": 0}
     assert {"loss", "cls_loss", "mlm_loss"} < found["history"][-1].keys()
     last = found["history"][-1]
     assert last["loss"] == pytest.approx(last["cls_loss"] + 0.5 * last["mlm_loss"], rel=1e-5)
@@ -221,6 +222,12 @@ WRONG: dict[str, tuple[str, str, dict[str, bytes], str]] = {
         f"{SHORT} --model_name_or_path x",
         {"x/vocab.txt": "\n".join(SPECIAL).encode(), "x/config.json": b'{"model_type": "gpt2"}'},
         "expected model_type 'bert', got 'gpt2'",
+    ),
+    "no heads": (
+        "classifier",
+        f"{SHORT} --model_name_or_path x",
+        {"x/vocab.txt": "\n".join(SPECIAL).encode(), "x/config.json": b'{"num_attention_heads": 0}'},
+        "expected num_attention_heads such as 12, got 0",
     ),
     "model": ("classifier", f"{SHORT} --model_name_or_path no/Bert_4L_32D", {}, "'no/Bert_4L_32D' is not here"),
     "option": ("classifier", f"{SHORT} --mlm_alpha 1", {}, "unrecognized arguments: --mlm_alpha 1"),

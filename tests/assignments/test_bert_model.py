@@ -142,6 +142,9 @@ def test_old_names_and_pickles_are_read_and_code_is_not_run(bert: Load, tmp_path
     torch.save(model, tmp_path / "pytorch_model.bin")  # an object, not weights alone
     with pytest.raises(bert("errors").UserError, match="cannot be read as weights alone"):
         weights.load_weights(ours, tmp_path)
+    torch.save([torch.ones(2)], tmp_path / "pytorch_model.bin")
+    with pytest.raises(bert("errors").UserError, match="not a set of named weights"):
+        weights.load_weights(ours, tmp_path)
 
 
 def test_safetensors_are_those_of_the_library(bert: Load, tmp_path: Path) -> None:
@@ -189,15 +192,15 @@ def test_a_damaged_file_is_reported(bert: Load, tmp_path: Path, damage: str) -> 
 
 
 def test_a_file_is_written_whole_or_not_at_all(bert: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights, path = bert("weights"), tmp_path / "file"
-    weights.write_whole(path, [b"old"])
+    files, path = bert("files"), tmp_path / "file"
+    files.write_whole(path, [b"old"])
 
     def parts() -> Iterator[bytes]:
         yield b"ne"
         raise OSError("no space")
 
     with pytest.raises(OSError, match="no space"):
-        weights.write_whole(path, parts())
+        files.write_whole(path, parts())
     assert path.read_bytes() == b"old" and [*tmp_path.iterdir()] == [path]
 
 

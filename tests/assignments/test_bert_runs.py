@@ -177,6 +177,16 @@ def test_the_folder_imports_torch_and_the_standard_library_alone() -> None:
     assert found - own - set(sys.stdlib_module_names) == {"torch"}
 
 
+@pytest.mark.parametrize("script", ["collect.py", "make_submission.py"])
+def test_results_and_hand_in_need_the_standard_library_alone(script: str) -> None:
+    names, seen = {Path(script).stem}, set()
+    while names - seen:
+        name = (names - seen).pop()
+        seen.add(name)
+        names |= imported(FOLDER / f"{name}.py") if (FOLDER / f"{name}.py").is_file() else set()
+    assert "errors" in names and "torch" not in names
+
+
 ALONE = """
 import re, runpy, sys
 from importlib import metadata
