@@ -11,22 +11,22 @@ import argparse
 import os
 import re
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any, NoReturn
 
-from attnlab.base import console
-from attnlab.base.errors import UserError
+from errors import UserError, note
 
 DASHES = "-\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 OPTION = re.compile(f"[{DASHES}]+([A-Za-z].*)")
 LINE_BREAK = "setminus"  # what a backslash at the end of a line became in the PDF
-EPSILON = 1e-8
 NO_MEANING = {  # accepted, because commands of this family have them; why they have no effect here
     "do_lower_case": "the model's tokenizer decides",
-    "cache_dir": "downloads go to the folder in HF_HOME",
+    "cache_dir": "downloads go to the hub's cache, in HF_HOME",
     "overwrite_cache": "texts are tokenized each time, which takes seconds",
     "mlm": "classifier_mlm.py always trains on masked words",
     "eval_data_file": "the model is chosen by the labelled dev set",
     "should_continue": "the same command resumes by itself",
+    "save_total_limit": "the last checkpoint and the best model are kept",
     "fp16_opt_level": "--fp16 alone decides",
     "server_ip": "there is no debugger to wait for",
     "server_port": "there is no debugger to wait for",
@@ -48,7 +48,7 @@ def parse(words: Sequence[str], script: str, joint: bool) -> argparse.Namespace:
     _refuse(args)
     for name, why in NO_MEANING.items():
         if getattr(args, name, None):
-            console.warn(f"--{name} has no effect here: {why}.")
+            note(f"--{name} has no effect here: {why}.")
     return args
 
 
@@ -77,7 +77,7 @@ def _parser(script: str, joint: bool) -> Parser:
     for name, help in (
         ("model_name_or_path", "a BERT's folder, or its name: searched for in ATTNLAB_MODELS, then on the hub"),
         ("data_dir", "the folder with train.csv, valid.csv and test.csv"),
-        ("output_dir", "folder for the best model, eval_results.txt and the run"),
+        ("output_dir", "folder for the best model and its results"),
     ):
         add(f"--{name}", required=True, help=help)
     add("--model_type", default="bert", help="bert")
@@ -101,17 +101,16 @@ def _parser(script: str, joint: bool) -> Parser:
         ("gradient_accumulation_steps", whole(1), 1, "batches per step"),
         ("learning_rate", number(above=0), 5e-5, "peak rate; it falls linearly to 0"),
         ("weight_decay", number(least=0), 0.0, "of matrices; embeddings, biases and norms have none"),
-        ("adam_epsilon", number(above=0), EPSILON, "of AdamW"),
+        ("adam_epsilon", number(above=0), 1e-8, "of AdamW"),
         ("max_grad_norm", number(above=0), 1.0, "largest norm of the gradient"),
         ("num_train_epochs", number(above=0), 3.0, "number of passes over the training set"),
         ("max_steps", int, -1, "steps instead of epochs, if above 0"),
         ("warmup_steps", whole(0), 0, "steps in which the rate rises"),
-        ("logging_steps", whole(1), 50, "steps between evaluations, and between lines of metrics"),
-        ("save_steps", int, 50, "steps between checkpoints; 0 or less: at the end only"),
-        ("save_total_limit", whole(1), 2, "checkpoints that are kept, besides the best"),
+        ("logging_steps", whole(1), 50, "steps between evaluations"),
+        ("save_steps", int, 50, "steps between checkpoints, besides those at evaluations; 0 or less: none besides"),
         ("seed", whole(0), 42, "of everything random"),
         ("local_rank", int, -1, "-1: one process"),
-        ("train_examples", whole(1), None, "use only this many training examples, the same number of each class"),
+        ("train_examples", whole(1), None, "train on this many texts, of each class as many, drawn with the seed"),
     )
     for name, kind, default, help in numbers:
         add(f"--{name}", type=kind, default=default, help=help)
@@ -121,10 +120,13 @@ def _parser(script: str, joint: bool) -> Parser:
             "--block_size", type=int, default=-1, help="longest unlabelled text in pieces; -1: the context of the model"
         )
         add("--mlm_alpha", type=number(least=0), default=1.0, help="weight of the loss of masked words")
-        add("--mlm_probability", type=number(above=0), default=0.15, help="share of pieces that are masked")
+        add("--mlm_probability", type=number(above=0, most=1), default=0.15, help="share masked")
         add("--line_by_line", action="store_true", help="each line is a text; else the file is cut into blocks")
     for name in NO_MEANING:
-        add(f"--{name}", help=argparse.SUPPRESS, **({"action": "store_true"} if name in FLAGS else {}))
+        if name in FLAGS:
+            add(f"--{name}", action="store_true", help=argparse.SUPPRESS)
+        else:
+            add(f"--{name}", help=argparse.SUPPRESS)
     return parser
 
 
@@ -133,8 +135,6 @@ def _refuse(args: argparse.Namespace) -> None:
         raise UserError(f"--model_type {args.model_type}: these scripts support bert only.")
     if not (args.do_train or args.do_eval):
         raise UserError("there is nothing to do: give --do_train, --do_eval or both.")
-    if args.adam_epsilon != EPSILON:
-        raise UserError(f"--adam_epsilon {args.adam_epsilon}: the lab's AdamW has {EPSILON}, leave the option out.")
     if args.local_rank != -1:
         raise UserError(f"--local_rank {args.local_rank}: these scripts run in one process, leave the option out.")
     if args.config_name and _plain_dashes(args.config_name) != args.model_name_or_path:
@@ -155,14 +155,15 @@ def whole(least: int) -> Callable[[str], int]:
     return parse
 
 
-def number(least: float | None = None, above: float | None = None) -> Callable[[str], float]:
+def number(least: float = -inf, above: float = -inf, most: float = inf) -> Callable[[str], float]:
     def parse(text: str) -> float:
         try:
             value = float(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
-        if (least is not None and not value >= least) or (above is not None and not value > above):
-            bound = f"from {least:g}" if least is not None else f"above {above:g}"
+        if not (value >= least and value > above and value <= most) or value == inf:
+            bound = f"above {above:g}" if above > -inf else f"from {least:g}"
+            bound += f" to {most:g}" if most < inf else ""
             raise argparse.ArgumentTypeError(f"expected a number {bound}, got {text!r}")
         return value
 

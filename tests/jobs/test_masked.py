@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +34,36 @@ from attnlab.training.loop import Trainer
 
 MODEL = {"layers": 1, "heads": 2, "width": 32, "context": 24}
 MACHINE = {"device": "cpu", "precision": "fp32", "threads": 1}
+
+
+ALONE = """
+import sys
+sys.modules["transformers"] = sys.modules["tokenizers"] = None
+from attnlab.cli import main
+for words in sys.argv[1].split("|"):
+    sys.argv = words.split()
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code, stop.code
+assert sys.modules["transformers"] is sys.modules["tokenizers"] is None
+"""
+
+
+@pytest.mark.slow
+def test_it_works_where_neither_transformers_nor_tokenizers_can_be_imported(
+    tmp_path: Path, corpus: Path, folder: Path, cli_environment: dict[str, str]
+) -> None:
+    pretrain = f"attnlab pretrain --objective mlm --corpus {corpus} --device cpu --context 16 --steps 2 --threads 1"
+    commands = (
+        f"{pretrain} --precision fp32 --run new --layers 1 --heads 2 --width 16 --vocabulary 100",
+        f"{pretrain} --precision fp32 --run continued --from {folder}",
+    )
+    command = [sys.executable, "-c", ALONE, "|".join(commands)]
+    done = subprocess.run(command, capture_output=True, text=True, env=cli_environment, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for run in ("new", "continued"):
+        assert json.loads((tmp_path / run / "model" / "config.json").read_text())["model_type"] == "bert"
 
 
 @pytest.fixture(scope="module")
