@@ -8,6 +8,7 @@ all of them with their commands; without names, all are run, one after the other
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import os
 import re
@@ -111,8 +112,7 @@ def summary(name: str, experiment: Experiment, printed: str) -> dict[str, object
     """Commands, cost and scores of a finished experiment."""
     scored = re.search(r"Correct: ([\d.]+) out of ([\d.]+)", printed)
     interval = re.search(r"interval over questions: ([\d.]+)% to ([\d.]+)%", printed)
-    traced = re.search(r"^.*\(.*dev\.predictions\.trace\.tsv\)$", printed, re.MULTILINE)
-    assert scored and interval and traced, printed
+    assert scored and interval, printed
     costs = {}
     for part in ("pretrain", "finetune"):
         record = RUNS / f"{name}.{part}.params.run" / "run.json"
@@ -130,9 +130,19 @@ def summary(name: str, experiment: Experiment, printed: str) -> dict[str, object
             "accuracy": right / total,
             "interval": [float(end) / 100 for end in interval.groups()],
         },
-        "trace": traced[0].partition(" (")[0],
+        "trace": traced(RUNS / f"{name}.dev.predictions.trace.tsv"),
         **costs,
     }
+
+
+def traced(path: Path) -> dict[str, dict[str, int]]:
+    """How many answers of each origin there are, and how many of them are right."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    kinds: dict[str, list[bool]] = {}
+    for row in rows:
+        kinds.setdefault(row["kind"], []).append(row["answer"] == row["expected"])
+    return {kind.replace(" ", "_"): {"answers": len(right), "right": sum(right)} for kind, right in kinds.items()}
 
 
 def cost(record: dict[str, dict[str, float]]) -> dict[str, object]:
