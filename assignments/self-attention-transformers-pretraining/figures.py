@@ -18,7 +18,7 @@ CHARACTERS_PER_WORD = 415_415 / 82_705
 LONDON = 25 / 500
 SIDES = (("characters", 1e6, "million characters read in pretraining"), ("seconds", 60.0, "minutes of pretraining"))
 GROUPS = {
-    "preset fast, vanilla": ("ten-minutes", "fast-vanilla-half-1", "fast-vanilla-half-2", "fast-vanilla"),
+    "preset fast, vanilla": ("ten-minutes", "fast-vanilla-half-2", "fast-vanilla-half-3", "fast-vanilla"),
     "preset fast, synthesizer": ("fast-synthesizer",),
     "the course's settings, vanilla": ("course-vanilla",),
 }
