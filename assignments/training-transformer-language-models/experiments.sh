@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-python}
 PARTS="overfit slurm full_training parameter_tuning cross_model t5"
-mkdir -p results
+mkdir -p results runs
 
 study() {  # NAME OPTIONS...
   local name=$1

@@ -17,6 +17,7 @@ from attnlab.models.pretrained.source import ModelUnreachable, model_folder
 from attnlab.report import figures
 from attnlab.report.study_figures import paired_bars, panels
 from attnlab.runs import read_config
+from attnlab.stats.intervals import Proportion
 
 
 def say(outcome: Outcome) -> None:
@@ -132,14 +133,18 @@ def _unreachable(models: Sequence[str]) -> dict[str, str]:
 
 def draw_bars(study: Study, outcomes: dict[str, Outcome], suffix: str = "") -> None:
     """Dev and test accuracy; one that could not be trained is at 0."""
-    values = {name: (each.accuracy("dev"), each.accuracy("test")) for name, each in outcomes.items()}
-    absent = {
-        name: "not reached" if each.state == UNREACHABLE else f"0: {each.state}"
-        for name, each in outcomes.items()
-        if not each.done
-    }
+
+    def score(outcome: Outcome, split: str) -> Proportion:
+        return Proportion(round(outcome.accuracy(split) * study.counts[split]), study.counts[split])
+
+    def row(outcome: Outcome) -> tuple[Proportion, Proportion] | str:
+        if outcome.done:
+            return score(outcome, "dev"), score(outcome, "test")
+        return "not reached" if outcome.state == UNREACHABLE else f"0: {outcome.state}"
+
     levels = (study.majority["dev"], study.majority["test"])
-    study.draw(paired_bars(values, absent, levels, f"Accuracy on {study.task}"), suffix)
+    rows = {name: row(outcome) for name, outcome in outcomes.items()}
+    study.draw(paired_bars(rows, levels, f"Accuracy on {study.task}"), suffix)
 
 
 def draw_panels(study: Study, outcomes: dict[str, Outcome], suffix: str = "") -> None:
