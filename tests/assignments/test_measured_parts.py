@@ -1,4 +1,4 @@
-"""The measured parts of the two reports on fine-tuning are those of the results beside them, each by a named command."""
+"""The measured parts of the reports on fine-tuning are those of the results beside them, each by a command."""
 
 from __future__ import annotations
 
