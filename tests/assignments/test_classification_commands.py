@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -192,7 +193,8 @@ def test_a_model_that_cannot_be_reached_is_said_so_and_a_mistyped_name_is_an_err
     out, _, found = ran(course, "cross_model", *words)
     assert found["runs"][0]["test"]["accuracy"] > 0
     assert found["runs"][1]["state"] == "unreachable" and "dev" not in found["runs"][1]
-    assert "flan-t5-xl: not reached, " in out
+    assert "flan-t5-xl: not reached, " in out and "attnlab models get flan-t5-xl" in out
+    assert str(Path.home()) not in found["runs"][1]["reason"], "the results can be kept elsewhere"
     for name, told in (("roberta-bsae", "did you mean 'roberta-base'?"), ("no/such/folder", "neither a folder nor")):
         words = ("--model", f"roberta-base,{name}", "--lr", "1e-3", *FEW)
         code, _, err = course.run(SCRIPT, "--experiment", "cross_model", "--output", f"no-{name[:4]}", *words)

@@ -19,6 +19,9 @@ from attnlab.report.study_figures import paired_bars, panels
 from attnlab.runs import read_config
 from attnlab.stats.intervals import Proportion
 
+NOT_HERE = "it is not on this machine, and the hub cannot be reached."
+"""For results.json; the sentence that is printed has folders and addresses of this machine."""
+
 
 def say(outcome: Outcome) -> None:
     """Print the scores in the format of the documents."""
@@ -107,8 +110,7 @@ def compare_models(study: Study, head: str = "auto") -> None:
     for model in study.models:
         folders.append(folder_name(_short(model), folders))
         if model in unreachable:
-            outcome = Outcome(_short(model), model, study.folder / folders[-1], UNREACHABLE, unreachable[model])
-            best[folders[-1]] = study.add(outcome)
+            best[folders[-1]] = study.add(Outcome(_short(model), model, study.folder, UNREACHABLE, NOT_HERE))
             console.result(f"{model}: not reached, {unreachable[model]}")
             continue
         outcomes = search(study, model, folders[-1], head)
