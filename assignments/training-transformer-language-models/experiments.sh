@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-python}
 PARTS="overfit slurm full_training parameter_tuning cross_model t5"
-mkdir -p results
+mkdir -p results runs
 
 study() {  # NAME OPTIONS...
   local name=$1
@@ -27,7 +27,7 @@ slurm() {  # questions 4 and 5; a cluster that is here is used, else one on loop
   if ! sinfo > /dev/null 2>&1; then
     cluster=$(mktemp -d)
     ../../tools/slurm_loopback.sh start "$cluster" > /dev/null
-    trap '../../tools/slurm_loopback.sh stop "$cluster"' EXIT
+    trap '../../tools/slurm_loopback.sh stop "$cluster" && rm -r "$cluster"' EXIT
     export SLURM_CONF=$cluster/slurm.conf
   fi
   PYTHON=$PYTHON MODEL=minilm OUTPUT=runs/overfit-slurm ./slurm_session.sh > runs/slurm.txt
@@ -43,13 +43,14 @@ parameter_tuning() {
 }
 
 cross_model() {  # three models that are here, and the document's six, which the hub has
-  study cross_model --experiment cross_model --lr 1e-4,5e-4 --num_epochs 5 --examples 400 --eval_examples 400 \
+  study cross_model --experiment cross_model --lr 1e-4,5e-4 --num_epochs 5 --batch_size 16 --examples 400 \
+    --eval_examples 400 \
     --model bert-tiny,tinybert-4l-312d,minilm,distilbert-base-uncased,bert-base-uncased,bert-large-uncased,bert-large-cased,roberta-base,roberta-large
 }
 
 t5() {
-  study t5 --experiment t5 --lr 1e-4,5e-4 --num_epochs 5 --examples 200 --eval_examples 200 --max_length 96 \
-    --model flan-t5-small,t5-small,t5-base,t5-large
+  study t5 --experiment t5 --lr 1e-4,5e-4 --num_epochs 5 --batch_size 8 --examples 200 \
+    --eval_examples 200 --max_length 96 --model flan-t5-small,t5-small,t5-base,t5-large
 }
 
 for part in "${@:-$PARTS}"; do

@@ -23,5 +23,6 @@ for _ in $(seq 100); do  # until it has a node
 done
 run 'squeue -u $USER'
 while [ -n "$(squeue --noheader --job "$job" 2> /dev/null)" ]; do sleep 1; done
-run "cat slurm-$job.out"
+run "head -n 3 slurm-$job.out"
+run "tail -n 4 slurm-$job.out"
 run 'squeue'

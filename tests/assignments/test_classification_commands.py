@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,6 +138,7 @@ def test_the_largest_batch_is_trained_on_request(course: CleanCopy) -> None:
     assert found["runs"][0]["batch_size"] == found["largest_batch"]["size"] == 40 and found["runs"][0]["steps"] == 1
 
 
+@pytest.mark.slow
 def test_the_best_of_the_grid_is_chosen_on_dev_and_tested_once(course: CleanCopy) -> None:
     out, _, found = ran(course, "parameter_tuning", "--small_subset", "True")
     settings = [(run["lr"], run["num_epochs"]) for run in found["runs"]]
@@ -170,6 +173,7 @@ def test_a_signal_between_two_runs_stops_and_names_the_command_that_finishes(
     assert len(list(folder.rglob("run.json"))) == 2 and (folder / "parameter_tuning.png").is_file()
 
 
+@pytest.mark.slow
 def test_six_encoders_as_printed(course: CleanCopy) -> None:
     out, _, found = ran(course, "cross_model", "--lr", "1e-3", *FEW)
     assert [run["model"] for run in found["runs"]] == [
@@ -189,7 +193,8 @@ def test_a_model_that_cannot_be_reached_is_said_so_and_a_mistyped_name_is_an_err
     out, _, found = ran(course, "cross_model", *words)
     assert found["runs"][0]["test"]["accuracy"] > 0
     assert found["runs"][1]["state"] == "unreachable" and "dev" not in found["runs"][1]
-    assert "flan-t5-xl: not reached, " in out
+    assert "flan-t5-xl: not reached, " in out and "attnlab models get flan-t5-xl" in out
+    assert str(Path.home()) not in found["runs"][1]["reason"], "the results can be kept elsewhere"
     for name, told in (("roberta-bsae", "did you mean 'roberta-base'?"), ("no/such/folder", "neither a folder nor")):
         words = ("--model", f"roberta-base,{name}", "--lr", "1e-3", *FEW)
         code, _, err = course.run(SCRIPT, "--experiment", "cross_model", "--output", f"no-{name[:4]}", *words)
@@ -203,7 +208,7 @@ def test_a_model_that_does_not_fit_is_tried_with_smaller_batches(
     enough_for = {"batch": 9}
     monkeypatch.setattr(study, "needed", lambda config, parameters, shape: config.batch.size)
     monkeypatch.setattr(facts, "memory", lambda: (2**40, enough_for["batch"]))
-    monkeypatch.setattr(study, "within_free_memory", lambda: __import__("contextlib").nullcontext())
+    monkeypatch.setattr(study, "within_free_memory", contextlib.nullcontext)
     words = ("--model", "roberta-base", "--lr", "1e-3,1e-4", *FEW)
     _, err, found = ran(course, "cross_model", *words)
     assert [run["batch_size"] for run in found["runs"]] == [8, 8]
@@ -217,6 +222,7 @@ def test_a_model_that_does_not_fit_is_tried_with_smaller_batches(
     assert "roberta-base: 0, it does not fit" in out and (course.folder / "none" / "cross_model.png").is_file()
 
 
+@pytest.mark.slow
 def test_t5_answers_with_words(course: CleanCopy) -> None:
     _, _, found = ran(course, "t5", "--lr", "1e-3", *FEW)
     assert [run["model"] for run in found["runs"]] == ["t5-small", "t5-base", "t5-large"]

@@ -158,7 +158,7 @@ def pareto(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
 
 def courses(curves: Sequence[AccuracyCurve], baseline: float | None) -> Any:
     """Accuracy on train and dev by epoch, one panel per variant, with bands over seeds."""
-    columns = min(3, len(curves))
+    columns = 2 if len(curves) == 4 else min(3, len(curves))
     lines = -(-len(curves) // columns)
     with plt.rc_context(STYLE):
         figure, panels = plt.subplots(

@@ -52,7 +52,7 @@ def curves(
         axes.set(title=title, xlabel=x, ylabel=y)
         if percent:
             axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0))
-            axes.set_ylim(0, 1)
+            axes.set_ylim(0, 1.02)  # room for a line at 100%
         axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
         if len(lines) + len(levels or {}) > 1:
             axes.legend()

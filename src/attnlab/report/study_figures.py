@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from attnlab.report.classifier_figures import courses
 from attnlab.report.figures import COLOURS, STYLE, plt
 from attnlab.report.series import AccuracyCurve
-from attnlab.stats.intervals import Mean
+from attnlab.stats.intervals import Mean, Proportion
 
 GREY, INK, FRAME = "#4a5568", "#1a202c", "#dd6b20"
 
 
 def paired_bars(
-    values: Mapping[str, tuple[float, float]], absent: Mapping[str, str], baselines: tuple[float, float], title: str
+    rows: Mapping[str, tuple[Proportion, Proportion] | str], baselines: tuple[float, float], title: str
 ) -> Any:
-    """Dev and test accuracy by name; `absent` have none and are bars of height 0 with the reason in two words."""
+    """Dev and test accuracy by name, with intervals; one without any has the reason, in two words, at height 0."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(max(6.4, 1.35 * len(values)), 3.8))
-        for place, name in enumerate(values):
-            if name in absent:
-                _write(axes, place, 0.0, absent[name])
+        figure, axes = plt.subplots(figsize=(max(6.4, 1.35 * len(rows)), 3.8))
+        for place, row in enumerate(rows.values()):
+            if isinstance(row, str):
+                axes.text(place, 0.01, row, ha="center", va="bottom", fontsize=8, color=INK)
                 continue
-            for side, (value, colour) in enumerate(zip(values[name], COLOURS, strict=False)):
-                middle = place + (side - 0.5) * 0.38
-                axes.bar(middle, value, 0.36, color=colour)
-                _write(axes, middle, value, f"{value:.1%}")
+            for side, (share, colour) in enumerate(zip(row, COLOURS, strict=False)):
+                middle, value, (low, high) = place + (side - 0.5) * 0.38, share.share, share.interval
+                errors = [[max(0.0, value - low)], [max(0.0, high - value)]]  # rounding can leave -1e-17
+                axes.bar(middle, value, 0.36, color=colour, yerr=errors, capsize=3, ecolor=INK)
+                axes.text(middle, value / 2, f"{value:.1%}", ha="center", va="center", fontsize=8, color="white")
         for side, (split, level) in enumerate(zip(("dev", "test"), baselines, strict=True)):
             axes.bar(0, 0, color=COLOURS[side], label=split)
             axes.axhline(level, color=COLOURS[side], linestyle="--", linewidth=1, label=f"most common class, {split}")
-        axes.set_xticks(range(len(values)), [name.replace("-", "-\n", 1) for name in values], fontsize=8)
-        axes.set_xlim(-0.6, len(values) - 0.4)
+        axes.set_xticks(range(len(rows)), [textwrap.fill(name, 15) for name in rows], fontsize=8)
+        axes.set_xlim(-0.6, len(rows) - 0.4)
         axes.grid(axis="x", visible=False)
         axes.set(title=title, ylabel="accuracy", ylim=(0, 1.02))
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0%", "25%", "50%", "75%", "100%"])
         figure.legend(ncols=4, loc="outside lower center", fontsize=8)
         return figure
-
-
-def _write(axes: Any, x: float, y: float, text: str) -> None:
-    axes.annotate(text, (x, y), xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8, color=INK)
 
 
 def heat_map(

@@ -138,11 +138,12 @@ class Measured:
         minutes = self.number(f"{results['minutes']:.1f}", "minutes")
         sentences = [
             f"`{results['command']}`",
-            f"Seed {results['seed']}; {', '.join(sizes)} instances of at most "
-            f"{tokens} tokens; the most common class is {' and '.join(constant)}",
-            "Accuracies have 95%<!-- given --> intervals over the instances; those of dev are of the best epoch on dev",
-            f"{machine['device']} (`{machine['cpu']}`, {machine['cores']} cores, {machine['threads']} threads, "
-            f"{machine['precision']}), {minutes} minutes in all",
+            f"Seed {results['seed']}; instances: {', '.join(sizes)}, of at most {tokens} tokens"
+            + (f"; the most common class is {' and '.join(constant)}" if constant else ""),
+            "Accuracies have 95%<!-- given --> intervals over the instances"
+            + ("; those of dev are of the best epoch on dev" if constant else ""),
+            f"Device {machine['device']} (`{machine['cpu']}`, cores: {machine['cores']}, "
+            f"threads: {machine['threads']}), {machine['precision']}, {minutes} minutes by the clock",
         ]
         if instead:
             sentences.append(f"Differs from the document: {', '.join(instead)}")

@@ -17,6 +17,10 @@ from attnlab.models.pretrained.source import ModelUnreachable, model_folder
 from attnlab.report import figures
 from attnlab.report.study_figures import paired_bars, panels
 from attnlab.runs import read_config
+from attnlab.stats.intervals import Proportion
+
+NOT_HERE = "it is not on this machine, and the hub cannot be reached."
+"""For results.json; the sentence that is printed has folders and addresses of this machine."""
 
 
 def say(outcome: Outcome) -> None:
@@ -106,8 +110,7 @@ def compare_models(study: Study, head: str = "auto") -> None:
     for model in study.models:
         folders.append(folder_name(_short(model), folders))
         if model in unreachable:
-            outcome = Outcome(_short(model), model, study.folder / folders[-1], UNREACHABLE, unreachable[model])
-            best[folders[-1]] = study.add(outcome)
+            best[folders[-1]] = study.add(Outcome(_short(model), model, study.folder, UNREACHABLE, NOT_HERE))
             console.result(f"{model}: not reached, {unreachable[model]}")
             continue
         outcomes = search(study, model, folders[-1], head)
@@ -132,14 +135,18 @@ def _unreachable(models: Sequence[str]) -> dict[str, str]:
 
 def draw_bars(study: Study, outcomes: dict[str, Outcome], suffix: str = "") -> None:
     """Dev and test accuracy; one that could not be trained is at 0."""
-    values = {name: (each.accuracy("dev"), each.accuracy("test")) for name, each in outcomes.items()}
-    absent = {
-        name: "not reached" if each.state == UNREACHABLE else f"0: {each.state}"
-        for name, each in outcomes.items()
-        if not each.done
-    }
+
+    def score(outcome: Outcome, split: str) -> Proportion:
+        return Proportion(round(outcome.accuracy(split) * study.counts[split]), study.counts[split])
+
+    def row(outcome: Outcome) -> tuple[Proportion, Proportion] | str:
+        if outcome.done:
+            return score(outcome, "dev"), score(outcome, "test")
+        return "not reached" if outcome.state == UNREACHABLE else f"0: {outcome.state}"
+
     levels = (study.majority["dev"], study.majority["test"])
-    study.draw(paired_bars(values, absent, levels, f"Accuracy on {study.task}"), suffix)
+    rows = {name: row(outcome) for name, outcome in outcomes.items()}
+    study.draw(paired_bars(rows, levels, f"Accuracy on {study.task}"), suffix)
 
 
 def draw_panels(study: Study, outcomes: dict[str, Outcome], suffix: str = "") -> None:

@@ -192,7 +192,10 @@ class Study:
         rows = [outcome.row(self.counts) for outcome in self.outcomes]
         changes = [change for outcome in done for change in outcome.record["changes"]]
         config = read_config(done[0].path) if done else self.config().model_dump(mode="json")
-        trained = done[0].record["data"]["examples"] if done else {}
+        examples = {**self.counts, **(done[0].record["data"]["examples"] if done else {})}
+        shares = {"guess": 1 / len(self.data.classes), **self.majority}
+        if memorized := config["watch"]["overfit"]:
+            examples, shares = {"train": memorized}, {"guess": shares["guess"]}
         return {
             "experiment": self.name,
             "command": shlex.join(["python", Path(sys.argv[0]).name, *sys.argv[1:]]),
@@ -200,8 +203,8 @@ class Study:
             "task": self.task,
             "seed": self.asked.seed,
             "max_tokens": config["data"]["max_tokens"],
-            "examples": {**self.counts, **trained},
-            "chance": {"guess": 1 / len(self.data.classes), **self.majority},
+            "examples": examples,
+            "chance": shares,
             "machine": {
                 "device": config["machine"]["device"],
                 "precision": config["machine"]["precision"],
