@@ -126,7 +126,10 @@ def test_a_folder_comes_first_then_the_models_folder(hub, bert: Path, tmp_path: 
         ("../b", "is neither a folder nor a known name"),
     ],
 )
-def test_a_name_nobody_knows_is_one_sentence(hub, name: str, expected: str) -> None:
+def test_a_name_nobody_knows_is_one_sentence(
+    hub, name: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # "../b" must not exist
     with pytest.raises(UserError, match=expected) as found:
         model_folder(name)
     assert "\n" not in str(found.value) and not isinstance(found.value, ModelUnreachable)
