@@ -43,8 +43,8 @@ QUESTION = "Where was "  # the characters before a name in a question
 LONGEST_ANSWER = 40  # characters
 AT_ONCE = 128  # questions answered together
 FASTER = (
-    "With --preset fast pretraining takes half an hour on two cores: it hides one name or place behind the title of its "
-    "document instead of a span anywhere."
+    "With --preset fast pretraining takes half an hour on two cores: it hides one name or place behind the title of "
+    "its document instead of a span anywhere."
 )
 
 
@@ -78,7 +78,7 @@ def make_parser(function: str) -> Parser:
         parser.add_argument(
             "--preset",
             choices=PRESETS,
-            help="course: the document's settings (default); fast: half an hour on two cores; finetune follows pretrain",
+            help="course: the document's settings (default); fast: half an hour on two cores; finetune follows",
         )
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="change one setting of the preset"
