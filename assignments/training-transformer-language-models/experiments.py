@@ -5,7 +5,7 @@ from __future__ import annotations
 from attnlab.base import console
 from attnlab.base.errors import RunFailed
 from attnlab.jobs.study.options import Pair
-from attnlab.jobs.study.questions import choose, compare_models, full_training, overfit, say, search
+from attnlab.jobs.study.questions import choose, compare_models, full_training, overfit, say, search, short
 from attnlab.jobs.study.study import Experiment, Study
 from attnlab.report.study_figures import heat_map
 
@@ -33,7 +33,7 @@ def parameter_tuning(study: Study) -> None:
     best = study.score_test(best)
     cells: dict[Pair, float | None] = dict.fromkeys(study.pairs)
     cells |= {pair: each.accuracy("dev") for pair, each in zip(study.pairs, outcomes, strict=False) if each.done}
-    title = f"Dev accuracy of {study.models[0]} on {study.task}"
+    title = f"Dev accuracy of {short(study.models[0])} on {study.task}"
     study.draw(heat_map(cells, study.rates, study.epochs, study.pairs[chosen], title))
     console.result(f"chosen on dev: {best.name}")
     say(best)

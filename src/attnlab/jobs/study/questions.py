@@ -37,7 +37,7 @@ def overfit(study: Study) -> None:
         raise UserError(f"--small_subset: this trains on {FEW} instances, to see whether anything is learned at all.")
     outcome = study.train("overfit", study.config(data={"examples": None}, watch={"overfit": FEW}), "run")
     accuracies = outcome.by_epoch("accuracy")
-    title = f"{_short(study.models[0])} on {FEW} instances of {study.task}"
+    title = f"{short(study.models[0])} on {FEW} instances of {study.task}"
     study.draw(figures.curves({"train": _curve(accuracies)}, title, "epoch", "training accuracy", percent=True))
     console.result(f" - Average TRAIN metrics: accuracy={{'accuracy': {outcome.accuracy('dev')}}}")
 
@@ -54,7 +54,7 @@ def full_training(study: Study) -> None:
         f"train ({sample:,} of them)": _curve(outcome.by_epoch("train_accuracy")),
         "dev": _curve(outcome.by_epoch("accuracy")),
     }
-    title = f"{_short(study.models[0])} on {study.task}, batches of {config['batch']['size']:,}"
+    title = f"{short(study.models[0])} on {study.task}, batches of {config['batch']['size']:,}"
     if largest := study.extra.get("largest_batch"):
         title += f" (largest that fits: {largest['size']:,})"
     levels = {"most common class (dev)": study.majority["dev"]}
@@ -87,7 +87,7 @@ def search(study: Study, model: str, folder: str, head: str = "auto", score_test
             training={"epochs": count},
             batch={"size": size},
         )
-        name = f"{_short(model)}, lr={rate:g}, num_epochs={count}"
+        name = f"{short(model)}, lr={rate:g}, num_epochs={count}"
         outcomes.append(study.attempt(name, config, f"{folder}/lr-{rate:g}-epochs-{count}"))
         if outcomes[-1].state == TOO_LARGE:
             break
@@ -108,9 +108,9 @@ def compare_models(study: Study, head: str = "auto") -> None:
     best: dict[str, Outcome] = {}
     folders: list[str] = []
     for model in study.models:
-        folders.append(folder_name(_short(model), folders))
+        folders.append(folder_name(short(model), folders))
         if model in unreachable:
-            best[folders[-1]] = study.add(Outcome(_short(model), model, study.folder, UNREACHABLE, NOT_HERE))
+            best[folders[-1]] = study.add(Outcome(short(model), model, study.folder, UNREACHABLE, NOT_HERE))
             console.result(f"{model}: not reached, {unreachable[model]}")
             continue
         outcomes = search(study, model, folders[-1], head)
@@ -165,5 +165,6 @@ def _curve(values: Sequence[float]) -> tuple[list[float], Sequence[float]]:
     return [float(epoch) for epoch in range(1, len(values) + 1)], values
 
 
-def _short(model: str) -> str:
+def short(model: str) -> str:
+    """The name of a model, or of its folder, for figures and tables."""
     return Path(model).name
