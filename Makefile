@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-all lint layers types check clean
+.PHONY: demo test test-slow test-all lint layers types check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -11,6 +11,9 @@ demo: $(VENV)/.demo
 
 test: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile -m "not slow"
+
+test-slow: $(VENV)/.dev
+	$(BIN)/pytest -n auto --dist loadfile -m slow
 
 test-all: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile
