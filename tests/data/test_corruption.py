@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attnlab.config.pretrain import OBJECTIVES as NAMES
-from attnlab.data.sequences import CORRUPTIONS, CorpusExamples, Document, TokenSequence
-from attnlab.data.text.salient import find_phrases
+from attnlab.data.batching import IGNORE
+from attnlab.data.sequences import CORRUPTIONS, CorpusExamples, Document, TokenSequence, next_token_tensors
+from attnlab.data.text.salient import find_phrases, title_length
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 
@@ -86,6 +87,35 @@ def test_only_what_was_hidden_is_asked_for_when_so_wished() -> None:
         assert all(made.example(index, 0).given == asked.given for _ in range(2))
     everything = examples("words", "salient")
     assert all(everything.example(index, 0).given == 0 for index in range(len(everything.documents)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_name_that_begins_a_document_is_a_target_when_so_wished(level: str) -> None:
+    text = "Jacob Studer. Studer, born in Columbus, Ohio in 1840, was a painter in Columbus ."
+    vocabulary = Vocabulary.build([text, "no name"], level)
+    document = vocabulary.encode(text)
+    name = vocabulary.encode("Jacob Studer")
+    assert title_length(vocabulary, document) == len(name)
+    assert title_length(vocabulary, vocabulary.encode("no name")) == 0
+    made = CorpusExamples([document], vocabulary, 128, ["salient"], seed=3, spans_only=True, titles=True)
+    asked = made.example(0, 0)
+    row = next_token_tensors([asked], vocabulary.pad)["targets"][0].tolist()
+    targets = [token for token in row if token != IGNORE]
+    hidden = asked.tokens[asked.given :]
+    assert targets == [*name[1:], *hidden]  # the first token has nothing before it
+    assert row[: len(name) - 1] == name[1:]
+    plain = CorpusExamples([document], vocabulary, 128, ["salient"], seed=3, spans_only=True)
+    row = next_token_tensors([plain.example(0, 0)], vocabulary.pad)["targets"][0].tolist()
+    assert [token for token in row if token != IGNORE] == hidden
+
+
+def test_a_title_that_is_hidden_or_cut_off_is_no_target() -> None:
+    made = examples("words", "span", spans_only=True, titles=True)
+    for index, document in enumerate(made.documents):
+        asked = made.example(index, 0)
+        assert asked.title <= max(document.title, 0)
+        assert asked.tokens[: asked.title] == document.tokens[: asked.title]
+        assert made.mask not in asked.tokens[: asked.title]
 
 
 def test_an_example_depends_on_seed_epoch_and_number_alone() -> None:

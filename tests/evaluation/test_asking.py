@@ -7,7 +7,7 @@ import torch
 
 from attnlab.data.questions import Pair
 from attnlab.models import asking
-from attnlab.models.asking import DONT_KNOW, ModelAnswer, answer, prompt_of
+from attnlab.models.asking import answer, prompt_of
 from attnlab.models.loading import load_gpt
 from attnlab.runs.predictions import read_examples
 
@@ -44,7 +44,5 @@ def test_in_batches_as_one_by_one(which: str, request: pytest.FixtureRequest, mo
     assert [each.predicted for each in stored] == [s.text for s in answer(model, vocabulary, questions[:-3])]
 
 
-def test_below_the_threshold_it_does_not_know() -> None:
-    assert ModelAnswer("Oslo", 0.5).unless_below(0.5) == "Oslo"
-    assert ModelAnswer("Oslo", 0.499).unless_below(0.5) == DONT_KNOW
+def test_the_score_is_the_share_of_right_answers() -> None:
     assert asking.score(["a", "b"], [Pair("?", "a"), Pair("?", "c")]) == 0.5

@@ -79,6 +79,11 @@ def test_causal_hides_nothing() -> None:
         config(objective={"name": "span,causal", "hidden_only": True})
 
 
+def test_titles_are_targets_anyway_when_everything_is() -> None:
+    with pytest.raises(UserError, match="titles needs hidden_only"):
+        config(objective={"name": "salient", "titles": True})
+
+
 def test_the_kind_of_tokens_comes_from_the_pretrained_run(tmp_path: Path) -> None:
     world = {"people": 40, "places": 5}
     pretrained = train_run(PretrainJob(config(data={"tokens": "words"})), RunOptions(tmp_path / "read"))

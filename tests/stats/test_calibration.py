@@ -5,7 +5,16 @@ import itertools
 import numpy as np
 import pytest
 
-from attnlab.stats.calibration import Abstention, Area, area, bins, calibration_error, coverage, threshold_for
+from attnlab.stats.calibration import (
+    Abstention,
+    Area,
+    area,
+    best_threshold,
+    bins,
+    calibration_error,
+    coverage,
+    threshold_for,
+)
 
 CONFIDENCE = [0.95, 0.9, 0.9, 0.6, 0.3, 0.05, 1.0]
 RIGHT = [True, True, False, True, False, False, True]
@@ -71,3 +80,17 @@ def test_the_threshold_reaches_the_wish_with_as_many_answers_as_it_can() -> None
     assert Abstention.at(threshold, CONFIDENCE, RIGHT).accuracy.share >= 0.8
     assert threshold_for(0.9, CONFIDENCE, RIGHT) == 0.95
     assert threshold_for(0.8, [0.9, 0.9], [True, False]) is None
+
+
+def test_the_best_threshold_is_that_of_the_roc_curve() -> None:
+    from sklearn.metrics import roc_curve
+
+    random = np.random.default_rng(0)
+    good = random.random(400) < 0.3
+    score = random.normal(size=400) + 1.5 * good
+    false, true, _ = roc_curve(good, score)
+    threshold = best_threshold(score.tolist(), good.tolist())
+    reached = (score[good] >= threshold).mean() - (score[~good] >= threshold).mean()
+    assert reached == pytest.approx((true - false).max())
+    assert best_threshold([0.1, 0.2, 0.8], [False, False, True]) == pytest.approx(0.5)
+    assert best_threshold([0.3, 0.3], [True, False]) == 0.3

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from attnlab.base import console
-from attnlab.cli.evaluate import AbstainBelow, Corpus, check_share
+from attnlab.cli.evaluate import Abstain, AbstainBelow, Corpus, check_share
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def ask(
     question: Annotated[
         str | None, typer.Argument(help="The question; without it, questions are read from standard input.")
     ] = None,
+    abstain: Abstain = False,
     abstain_below: AbstainBelow = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Print the lines of the pretraining text that name the person.")
@@ -30,27 +31,40 @@ def ask(
     """Ask a fine-tuned model; prints the answer and its confidence, the model's probability of the answer."""
     check_share("--abstain-below", abstain_below)
     from attnlab.base.errors import UserError
+    from attnlab.evaluation.abstaining import Abstaining, choose_name_threshold, required_threshold
+    from attnlab.evaluation.answers import AskedModel
     from attnlab.evaluation.sources import find_sources
-    from attnlab.models.asking import answer, check_length
+    from attnlab.models.asking import check_length
     from attnlab.models.loading import load_gpt
 
-    if corpus is not None and not trace:
-        raise UserError("--corpus is only used with --trace: give --trace as well.")
+    if corpus is not None and not (trace or abstain):
+        raise UserError("--corpus is only used with --trace and --abstain: give one of them as well.")
     trained = load_gpt(run)
     model, vocabulary = trained.model, trained.vocabulary
-    sources = find_sources(run, corpus) if trace else None
+    asked = AskedModel(model, vocabulary)
+    sources = find_sources(run, corpus) if trace or abstain else None
     for note in sources.notes if sources else []:
         console.warn(note)
+    threshold = None
+    if sources is not None and abstain:
+        threshold = required_threshold(sources, choose_name_threshold(asked.name_probabilities, sources, seed=0))
+    abstaining = Abstaining(abstain_below, threshold)
 
     def reply(text: str) -> None:
         check_length(text, vocabulary, model.shape.context, "the question")
-        given = answer(model, vocabulary, [text])[0]
-        shown = escape(given.unless_below(abstain_below or 0.0))
-        console.result(f"{shown}  (confidence {given.confidence:.2f})")
+        (given,) = asked.answers([text])
+        name = sources.template.name_in(text) if sources is not None else None
+        (probability,) = asked.name_probabilities([name or ""])
+        about = ""
+        if threshold is not None and probability is not None:
+            compared = "at least" if threshold.knows(probability) else "below"
+            about = f", name {probability:.2g}, {compared} {threshold.value:.2g}"
+        shown = escape(abstaining.text(given, probability))
+        console.result(f"{shown}  (confidence {given.confidence:.2f}{about})")
         unknown = vocabulary.unknown_share(text)
         if unknown:
             console.warn(f"{unknown:.0%} of the question is not in the model's vocabulary.")
-        if sources is not None:
+        if sources is not None and trace:
             _print_trace(sources, text, given.text)
 
     if question is not None:

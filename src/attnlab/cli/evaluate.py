@@ -16,6 +16,13 @@ AbstainBelow = Annotated[
     float | None,
     typer.Option("--abstain-below", metavar="P", help='Answer "I don\'t know" if the confidence is below P.'),
 ]
+Abstain = Annotated[
+    bool,
+    typer.Option(
+        "--abstain",
+        help='Answer "I don\'t know" about people whose names the model has not read, by the probability of the name.',
+    ),
+]
 Corpus = Annotated[
     Path | None, typer.Option("--corpus", metavar="FILE", help="The pretraining text (default: from the run's record).")
 ]
@@ -36,6 +43,7 @@ def evaluate(
     outputs: Annotated[
         Path | None, typer.Option("--outputs", metavar="FILE", help="Write the answers here, one line per question.")
     ] = None,
+    abstain: Abstain = False,
     abstain_below: AbstainBelow = None,
     target_accuracy: Annotated[
         float, typer.Option(metavar="A", help="Accuracy that the threshold chosen on dev should reach.")
@@ -56,16 +64,25 @@ def evaluate(
     check_share("--abstain-below", abstain_below)
     check_share("--target-accuracy", target_accuracy)
     from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
-    from attnlab.evaluation.page import abstention_line, accuracy_lines, confidence_lines, dev_threshold_lines
+    from attnlab.evaluation.page import (
+        abstention_line,
+        accuracy_lines,
+        confidence_lines,
+        dev_threshold_lines,
+        name_lines,
+    )
 
-    options = EvaluationOptions(questions, corpus, outputs, abstain_below, target_accuracy, unseen_names, out, seed)
+    options = EvaluationOptions(
+        questions, corpus, outputs, abstain_below, abstain, target_accuracy, unseen_names, out, seed
+    )
     evaluation = evaluate_run(run, options)
     for note in evaluation.notes:
         console.warn(note)
     results = evaluation.results
     if results is not None:
         abstention = [f"--abstain-below: {abstention_line(results['abstention'])}"] if results["abstention"] else []
-        for line in accuracy_lines(results) + confidence_lines(results) + abstention + dev_threshold_lines(results):
+        lines = [*accuracy_lines(results), *confidence_lines(results), *name_lines(results), *abstention]
+        for line in lines + dev_threshold_lines(results):
             console.result(escape(line))
     console.result(f"predictions: {evaluation.predictions} ({evaluation.count} lines)")
     if results is not None and evaluation.folder is not None:

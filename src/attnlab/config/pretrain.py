@@ -50,6 +50,11 @@ class ObjectiveSection(Section):
         "--objective",
     )
     hidden_only: bool = option(False, "Compute the loss on the hidden tokens only, not on every token.")
+    titles: bool = option(
+        False,
+        "With --hidden-only, compute the loss also on the name that begins a document: the model then knows which "
+        "names it has read.",
+    )
 
     @field_validator("name", mode="before")
     @classmethod
@@ -68,6 +73,8 @@ class ObjectiveSection(Section):
     def _something_hidden(self) -> ObjectiveSection:
         if self.hidden_only and "causal" in self.names:
             raise ValueError("hidden_only needs an objective that hides tokens: causal hides none")
+        if self.titles and not self.hidden_only:
+            raise ValueError("titles needs hidden_only: without it the loss is on every token, titles among them")
         return self
 
     @property

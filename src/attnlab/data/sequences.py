@@ -16,16 +16,17 @@ import torch
 from torch import Tensor
 
 from attnlab.data.batching import IGNORE, pad
-from attnlab.data.text.salient import find_phrases
+from attnlab.data.text.salient import find_phrases, title_length
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True)
 class TokenSequence:
-    """Tokens; the first `given` of them are not targets."""
+    """Tokens; the first `given` of them are not targets, except the `title` at their beginning."""
 
     tokens: list[int]
     given: int = 0
+    title: int = 0
 
 
 class SequenceSource(Protocol):
@@ -58,8 +59,10 @@ def next_token_tensors(sequences: Sequence[TokenSequence], padding_id: int) -> d
     tokens = pad([sequence.tokens[:-1] for sequence in sequences], padding_id)
     targets = pad([sequence.tokens[1:] for sequence in sequences], IGNORE)
     padding = targets != IGNORE
-    given = torch.tensor([sequence.given for sequence in sequences])
-    before = torch.arange(1, tokens.shape[1] + 1) < given[:, None]  # the target at position t is token t + 1
+    given = torch.tensor([sequence.given for sequence in sequences])[:, None]  # (B, 1)
+    title = torch.tensor([sequence.title for sequence in sequences])[:, None]
+    target = torch.arange(1, tokens.shape[1] + 1)  # the target at position t is token t + 1
+    before = (target >= title) & (target < given)  # (B, T)
     wanted = padding & ~before
     return {"tokens": tokens, "targets": targets.masked_fill(before, IGNORE), "padding": padding, "wanted": wanted}
 
@@ -79,15 +82,16 @@ Draw = Callable[["Document", np.random.Generator], list[Span]]  # the spans to h
 
 @dataclass(frozen=True)
 class Document:
-    """Tokens, and the spans of phrases worth hiding."""
+    """Tokens, the spans of phrases worth hiding, and how many tokens at the beginning name the topic."""
 
     tokens: list[int]
     phrases: list[Span]
+    title: int = 0
 
     def part(self, start: int, length: int) -> Document:
         end = start + length
         inside = [(first - start, last - start) for first, last in self.phrases if first >= start and last <= end]
-        return Document(self.tokens[start:end], inside)
+        return Document(self.tokens[start:end], inside, min(self.title, length) if start == 0 else 0)
 
 
 def anywhere(document: Document, room: int, generator: np.random.Generator) -> Document:
@@ -142,13 +146,14 @@ class Corruption:
         kept = self.cut(document, self.room(document, context), generator)
         text: list[int] = []
         hidden: list[int] = []
-        at = 0
+        at, title = 0, kept.title
         for start, end in self.draw(kept, generator):
+            title = min(title, start)  # the visible part of it
             text += [*kept.tokens[at:start], mask]
             hidden += [mask, *kept.tokens[start:end]]
             at = end
         text += kept.tokens[at:]
-        return TokenSequence([*text, *hidden, mask], given=len(text) + 1 if hidden else 0)
+        return TokenSequence([*text, *hidden, mask], given=len(text) + 1 if hidden else 0, title=title)
 
 
 CORRUPTIONS = {
@@ -162,7 +167,8 @@ CORRUPTIONS = {
 class CorpusExamples:
     """One example per document and epoch; with several objectives, each example draws one of them.
 
-    With `spans_only` the loss is on the hidden spans, otherwise on every token.
+    With `spans_only` the loss is on the hidden spans (with `titles`, also on the title that begins a document),
+    otherwise on every token.
     """
 
     def __init__(
@@ -173,10 +179,18 @@ class CorpusExamples:
         objectives: Sequence[str],
         seed: int,
         spans_only: bool = False,
+        titles: bool = False,
     ) -> None:
         self.corruptions = [CORRUPTIONS[name] for name in objectives]
         salient = "salient" in objectives
-        self.documents = [Document(tokens, find_phrases(vocabulary, tokens) if salient else []) for tokens in documents]
+        self.documents = [
+            Document(
+                tokens,
+                find_phrases(vocabulary, tokens) if salient else [],
+                title_length(vocabulary, tokens) if titles else 0,
+            )
+            for tokens in documents
+        ]
         self.mask, self.context, self.seed, self.spans_only = vocabulary.mask, context, seed, spans_only
         self.lengths = [max(kind.length(document, context) for kind in self.corruptions) for document in self.documents]
         self.longer = sum(

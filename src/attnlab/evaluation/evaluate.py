@@ -13,12 +13,14 @@ from attnlab.base.errors import UserError
 from attnlab.base.files import check_new_folder, write_json, write_text
 from attnlab.data.questions import Questions, read_questions
 from attnlab.evaluation import files
-from attnlab.evaluation.answers import AnsweredQuestion, AskModel, ask_questions
+from attnlab.evaluation.abstaining import Abstaining, NameThreshold, choose_name_threshold, required_threshold
+from attnlab.evaluation.answers import AnsweredQuestion, AskedModel, ask_questions
+from attnlab.evaluation.name_probability import MEANING as NAME_MEANING
 from attnlab.evaluation.page import write_evaluation_page
 from attnlab.evaluation.results import evaluation_results
 from attnlab.evaluation.sources import Sources, find_sources
 from attnlab.evaluation.unseen_names import ask_unseen_names
-from attnlab.models.asking import MEANING, ModelAnswer, answer, check_lengths
+from attnlab.models.asking import MEANING, check_lengths
 from attnlab.models.loading import load_gpt
 from attnlab.runs import fresh_path
 
@@ -29,6 +31,9 @@ class EvaluationOptions:
     corpus: Path | None = None
     outputs: Path | None = None
     abstain_below: float | None = None
+    """A confidence."""
+    abstain: bool = False
+    """Withhold answers about people whose names were never read."""
     target_accuracy: float = 0.8
     unseen_names: int = 200
     out: Path | None = None
@@ -59,41 +64,49 @@ def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
     sources = replace(sources, asked=questions.questions)
     check_lengths(questions, vocabulary, model.shape.context, origin)
 
-    def ask(texts: Sequence[str]) -> list[ModelAnswer]:
-        return answer(model, vocabulary, texts)
-
-    def in_vocabulary(text: str) -> bool:
-        return vocabulary.unknown_share(text) == 0
-
-    answered = ask_questions(ask, questions.questions, questions.answers, sources)
+    asked = AskedModel(model, vocabulary)
+    labelled = questions.answers is not None
+    unseen = ask_unseen_names(asked, options.unseen_names, sources, options.seed) if labelled else []
+    abstaining = Abstaining(options.abstain_below, _name_threshold(asked, options, sources, [e.name for e in unseen]))
+    answered = ask_questions(asked, questions.questions, questions.answers, sources)
     notes = [*sources.notes, *_notes(questions, sources)]
     results = None
-    if questions.answers is not None:
-        unseen = ask_unseen_names(ask, in_vocabulary, options.unseen_names, sources, options.seed)
-        dev = _answer_dev(ask, questions, sources)
-        numbers = evaluation_results(
-            answered, unseen, dev, sources, in_vocabulary, options.abstain_below, options.target_accuracy
-        )
+    if labelled:
+        dev = _answer_dev(asked, questions, sources)
+        numbers = evaluation_results(answered, unseen, dev, sources, asked, abstaining, options.target_accuracy)
         results = {
             "run": str(run),
             "source": origin,
             "command": shlex.join(["attnlab", *sys.argv[1:]]),
             "confidence_meaning": MEANING,
+            "name_meaning": NAME_MEANING,
             "notes": notes,
             **numbers,
         }
-    return _write(run, options, label, answered, results, notes)
+    shown = Abstaining(abstaining.below, abstaining.names if options.abstain else None)
+    return _write(run, options, label, shown, answered, results, notes)
+
+
+def _name_threshold(
+    asked: AskedModel, options: EvaluationOptions, sources: Sources, unseen: list[str]
+) -> NameThreshold | None:
+    """The threshold on names; required for --abstain, otherwise shown where the model has learned names."""
+    if not options.abstain and not sources.names_learned:
+        return None
+    threshold = choose_name_threshold(asked.name_probabilities, sources, options.seed, without=unseen)
+    return required_threshold(sources, threshold) if options.abstain else threshold
 
 
 def _write(
     run: Path,
     options: EvaluationOptions,
     label: str,
+    shown: Abstaining,
     answered: Sequence[AnsweredQuestion],
     results: dict[str, Any] | None,
     notes: list[str],
 ) -> Evaluation:
-    text = files.predictions_text(answered, options.abstain_below)
+    text = files.predictions_text(answered, shown)
     folder = options.out
     if folder is None and (results is not None or options.outputs is None):
         folder = fresh_path(run / "evaluations", label)
@@ -153,9 +166,9 @@ def _includes_dev(questions: Questions, sources: Sources) -> bool:
     return any(question in dev for question in questions.questions)
 
 
-def _answer_dev(ask: AskModel, questions: Questions, sources: Sources) -> list[AnsweredQuestion]:
+def _answer_dev(asked: AskedModel, questions: Questions, sources: Sources) -> list[AnsweredQuestion]:
     """The answered dev questions, to choose a threshold on; empty when dev questions are evaluated."""
     pairs = sources.questions.get("dev", [])
     if not pairs or _includes_dev(questions, sources):
         return []
-    return ask_questions(ask, [question for question, _ in pairs], [place for _, place in pairs], sources)
+    return ask_questions(asked, [question for question, _ in pairs], [place for _, place in pairs], sources)

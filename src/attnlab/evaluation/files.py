@@ -10,23 +10,26 @@ from pathlib import Path
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
+from attnlab.evaluation.abstaining import Abstaining
 from attnlab.evaluation.answers import AnsweredQuestion
 
 
-def predictions_text(answered: Sequence[AnsweredQuestion], abstain_below: float | None) -> str:
+def predictions_text(answered: Sequence[AnsweredQuestion], abstaining: Abstaining) -> str:
     """One line per question, in order."""
-    return "".join(f"{_one_line(each.answer.unless_below(abstain_below or 0.0))}\n" for each in answered)
+    return "".join(f"{_one_line(abstaining.text(each.answer, each.name_probability))}\n" for each in answered)
 
 
 def answers_table(answered: Sequence[AnsweredQuestion]) -> str:
     """Every answer with its confidence and its trace, tab-separated."""
-    header = ["question", "expected", "answered", "confidence", "origin", "lines naming the person", "with the answer"]
+    header = ["question", "expected", "answered", "confidence", "name probability", "origin"]
+    header += ["lines naming the person", "with the answer"]
     rows = [
         [
             each.question,
             each.expected or "",
             each.answer.text,
             f"{each.answer.confidence:.4f}",
+            "" if each.name_probability is None else f"{each.name_probability:.3g}",
             each.trace.kind if each.trace else "",
             *_line_numbers(each),
         ]

@@ -48,16 +48,39 @@ def confidence_lines(results: Mapping[str, Any]) -> list[str]:
         if kind["known_against_unseen"]:
             what = f"{kind['count']} unseen names ({kind['kind']})"
             lines.append(f"confidence, known against {what}: AUC {_area(kind['known_against_unseen'])}")
+        if results["names"] and kind["names_known_against_unseen"]:
+            lines.append(f"name, known against {what}: AUC {_area(kind['names_known_against_unseen'])}")
+    return lines
+
+
+def name_lines(results: Mapping[str, Any]) -> list[str]:
+    """What withholding answers about names that were never read does, on the questions and on the unseen names."""
+    names = results["names"]
+    if names is None:
+        return []
+    chosen = names["threshold"]
+    lines = [
+        f"names below {chosen['value']:.3g} count as never read (chosen on {chosen['known']} names of training "
+        f"questions and {chosen['unseen']} recombined ones, of which it keeps {chosen['sensitivity']:.0%} and "
+        f"{1 - chosen['specificity']:.0%})",
+        f"--abstain: {_effect(names['abstention'])}",
+    ]
+    for kind in names["withheld"]:
+        lines.append(f"--abstain: no answer for {kind['withheld']} of {kind['count']} unseen names ({kind['kind']})")
     return lines
 
 
 def abstention_line(abstention: Mapping[str, Any]) -> str:
     """The effect of one threshold on one set of answers."""
+    return f"threshold {abstention['threshold']:.3f}: {_effect(abstention)}"
+
+
+def _effect(abstention: Mapping[str, Any]) -> str:
     given = Proportion(abstention["right"], abstention["answered"])
     accuracy = f", accuracy {given}" if given.count else ""
     return (
-        f"threshold {abstention['threshold']:.3f}: {abstention['answered']} of {abstention['questions']} answers given"
-        f"{accuracy}; {abstention['wrong_avoided']} wrong answers avoided, {abstention['right_lost']} right ones lost"
+        f"{abstention['answered']} of {abstention['questions']} answers given{accuracy}; "
+        f"{abstention['wrong_avoided']} wrong answers avoided, {abstention['right_lost']} right ones lost"
     )
 
 
@@ -113,6 +136,8 @@ def _abstention(results: Mapping[str, Any]) -> tuple[list[str], list[Table]]:
     rows = []
     if results["abstention"]:
         rows.append(["--abstain-below", *_abstention_row(results["abstention"])])
+    if results["names"]:
+        rows.append(["--abstain (by the name)", *_abstention_row(results["names"]["abstention"])])
     choice = results["chosen_on_dev"]
     if choice and choice["threshold"] is not None:
         rows.append([f"chosen on dev for {choice['wished']:.0%}: dev", *_abstention_row(choice["dev"])])
@@ -156,6 +181,12 @@ def _unseen_names(folder: Path, results: Mapping[str, Any]) -> tuple[list[str], 
             "distinguish from known ones. Recombined names are the harder test; but both halves were trained on, "
             "which may make the model more confident about them."
         )
+    if results["names"]:
+        paragraphs.append(
+            f"The probability of a name is {results['name_meaning']}. It is what --abstain uses: "
+            + "; ".join(name_lines(results))
+            + "."
+        )
     common = [
         [each["answer"], f"{each['share']:.1%}", f"{each['share_in_training']:.1%}"]
         for each in unseen["common_answers"]
@@ -167,9 +198,9 @@ def _unseen_names(folder: Path, results: Mapping[str, Any]) -> tuple[list[str], 
     ]
     tables = [
         Table(
-            ["names", "count", "not in the vocabulary", "mean confidence", "AUC, known against these"],
+            ["names", "count", "not in the vocabulary", "mean confidence", "AUC by confidence", "AUC by the name"],
             [
-                ["known people", str(unseen["known"]), "", _mean(unseen["mean_confidence_known"]), ""],
+                ["known people", str(unseen["known"]), "", _mean(unseen["mean_confidence_known"]), "", ""],
                 *(_kind_row(kind) for kind in unseen["kinds"]),
             ],
         ),
@@ -186,8 +217,14 @@ def _unseen_names(folder: Path, results: Mapping[str, Any]) -> tuple[list[str], 
 
 
 def _kind_row(kind: Mapping[str, Any]) -> list[str]:
-    area = str(_area(kind["known_against_unseen"])) if kind["known_against_unseen"] else ""
-    return [kind["kind"], str(kind["count"]), str(kind["not_in_vocabulary"]), _mean(kind["mean_confidence"]), area]
+    areas = [kind["known_against_unseen"], kind["names_known_against_unseen"]]
+    return [
+        kind["kind"],
+        str(kind["count"]),
+        str(kind["not_in_vocabulary"]),
+        _mean(kind["mean_confidence"]),
+        *(str(_area(area)) if area else "" for area in areas),
+    ]
 
 
 def _mean(value: float | None) -> str:

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from attnlab.evaluation.abstaining import Abstaining, NameThreshold
 from attnlab.evaluation.answer_trace import MADE_UP, NEVER_NAMED, RETRIEVED, contains_words
-from attnlab.evaluation.answers import AnsweredQuestion
+from attnlab.evaluation.answers import AnsweredQuestion, AskedModel
 from attnlab.evaluation.sources import Sources
-from attnlab.evaluation.unseen_names import (
-    FROM_QUESTIONS,
-    INVENTED,
-    RECOMBINED,
-    InVocabulary,
-    UnseenName,
-    unseen_in_questions,
-)
+from attnlab.evaluation.unseen_names import FROM_QUESTIONS, INVENTED, RECOMBINED, UnseenName, unseen_in_questions
 from attnlab.models.asking import most_common
 from attnlab.stats.calibration import Abstention, Area, bins, calibration_error, coverage, threshold_for
 from attnlab.stats.intervals import Proportion
@@ -31,8 +25,8 @@ def evaluation_results(
     invented: Sequence[UnseenName],
     dev: Sequence[AnsweredQuestion],
     sources: Sources,
-    in_vocabulary: InVocabulary,
-    abstain_below: float | None,
+    asked: AskedModel,
+    abstaining: Abstaining,
     target_accuracy: float,
 ) -> dict[str, Any]:
     """What the report shows, ready for JSON. `dev` is empty when no threshold can be chosen."""
@@ -49,11 +43,12 @@ def evaluation_results(
         "coverage": {"answered": answered_share, "accuracy": accuracy},
         "abstention": None,
         "chosen_on_dev": _threshold_from_dev(dev, answered, target_accuracy) if dev else None,
-        "unseen": _unseen(answered, unseen, sources, in_vocabulary),
+        "unseen": _unseen(answered, unseen, sources, asked),
+        "names": _names(abstaining.names, answered, unseen) if abstaining.names is not None else None,
         "categories": _categories(answered),
     }
-    if abstain_below is not None:
-        results["abstention"] = Abstention.at(abstain_below, confidence, right).to_dict()
+    if abstaining.below is not None:
+        results["abstention"] = Abstention.at(abstaining.below, confidence, right).to_dict()
     return results
 
 
@@ -82,11 +77,12 @@ def _threshold_from_dev(
 
 
 def _unseen(
-    answered: Sequence[AnsweredQuestion], unseen: Sequence[UnseenName], sources: Sources, in_vocabulary: InVocabulary
+    answered: Sequence[AnsweredQuestion], unseen: Sequence[UnseenName], sources: Sources, asked: AskedModel
 ) -> dict[str, Any] | None:
     if not unseen:
         return None
-    known = [each.answer.confidence for each in answered if each.name is not None and sources.mentions(each.name)]
+    read = [each for each in answered if each.name is not None and sources.mentions(each.name)]
+    known = [each.answer.confidence for each in read]
     counts = Counter(each.answer.text for each in unseen)
     trained = Counter(place for _, place in sources.trained_on)
     total = max(1, trained.total())
@@ -95,7 +91,7 @@ def _unseen(
         for place, count in counts.most_common(COMMON_ANSWERS)
     ]
     kinds = [
-        _unseen_kind([each for each in unseen if each.kind == kind], known, sources, in_vocabulary)
+        _unseen_kind([each for each in unseen if each.kind == kind], read, sources, asked)
         for kind in (FROM_QUESTIONS, INVENTED, RECOMBINED)
         if any(each.kind == kind for each in unseen)
     ]
@@ -109,11 +105,12 @@ def _unseen(
         "kinds": kinds,
         "confidence_known": known,
         "known_against_unseen": _known_against_unseen(known, [each.answer.confidence for each in unseen]),
+        "names_known_against_unseen": _by_name(read, unseen),
     }
 
 
 def _unseen_kind(
-    names: Sequence[UnseenName], known: list[float], sources: Sources, in_vocabulary: InVocabulary
+    names: Sequence[UnseenName], known: Sequence[AnsweredQuestion], sources: Sources, asked: AskedModel
 ) -> dict[str, Any]:
     """One kind of unseen name: how many, how confident the model is, and whether that distinguishes them."""
     confidence = [each.answer.confidence for each in names]
@@ -124,9 +121,10 @@ def _unseen_kind(
     return {
         "kind": names[0].kind,
         "count": len(names),
-        "not_in_vocabulary": sum(not in_vocabulary(sources.template.question_about(each.name)) for each in names),
+        "not_in_vocabulary": sum(not asked.has_words(sources.template.question_about(each.name)) for each in names),
         "mean_confidence": sum(confidence) / len(names),
-        "known_against_unseen": _known_against_unseen(known, confidence),
+        "known_against_unseen": _known_against_unseen([each.answer.confidence for each in known], confidence),
+        "names_known_against_unseen": _by_name(known, names),
         "confidence": confidence,
         "examples": examples,
     }
@@ -135,6 +133,30 @@ def _unseen_kind(
 def _known_against_unseen(known: list[float], unseen: list[float]) -> dict[str, float] | None:
     is_known = [True] * len(known) + [False] * len(unseen)
     return asdict(Area.of(known + unseen, is_known)) if known and unseen else None
+
+
+def _by_name(known: Sequence[AnsweredQuestion], unseen: Sequence[UnseenName]) -> dict[str, float] | None:
+    """How well the probability of the name separates them, where names have one."""
+    sides = [[each.name_probability for each in part] for part in (known, unseen)]
+    return _known_against_unseen(*([value for value in side if value is not None] for side in sides))
+
+
+def _names(
+    threshold: NameThreshold, answered: Sequence[AnsweredQuestion], unseen: Sequence[UnseenName]
+) -> dict[str, Any]:
+    """What `--abstain` does: the answers that remain, and the unseen names for which none is given."""
+    known = [float(threshold.knows(each.name_probability)) for each in answered]
+    kinds = [FROM_QUESTIONS, INVENTED, RECOMBINED]
+    withheld = Counter(each.kind for each in unseen if not threshold.knows(each.name_probability))
+    counts = Counter(each.kind for each in unseen)
+    return {
+        "threshold": threshold.to_dict(),
+        "abstention": Abstention.at(1.0, known, [each.right for each in answered]).to_dict()
+        | {"threshold": threshold.value},
+        "withheld": [
+            {"kind": kind, "count": counts[kind], "withheld": withheld[kind]} for kind in kinds if counts[kind]
+        ],
+    }
 
 
 def _categories(answered: Sequence[AnsweredQuestion]) -> list[dict[str, Any]] | None:

@@ -32,6 +32,8 @@ class Sources:
     """None when it cannot be found."""
     world: World | None
     notes: list[str]
+    names_learned: bool = False
+    """Pretraining had the names of its documents among its targets."""
     asked: Sequence[str] = ()
     """The evaluated questions: they define the template if the run has no questions of its own."""
 
@@ -75,7 +77,13 @@ def find_sources(run: Path, corpus: Path | None = None) -> Sources:
         text = PretrainingText([])
         notes.append(f"{run} was not pretrained: no answer can come from a line of text.")
     world = _world(read_config(runs[-1]))
-    return Sources(questions[0], [pair for part in trained_on for pair in part], text, world, notes)
+    learned = pretrained is not None and _names_learned(read_config(pretrained))
+    return Sources(questions[0], [pair for part in trained_on for pair in part], text, world, notes, learned)
+
+
+def _names_learned(config: Mapping[str, Any]) -> bool:
+    objective = config.get("objective", {})
+    return not objective.get("hidden_only") or bool(objective.get("titles"))
 
 
 def _ancestry(run: Path) -> list[Path]:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab.evaluation.answers import AnsweredQuestion, AskModel
+from attnlab.evaluation.answers import AnsweredQuestion, AskedModel
 from attnlab.evaluation.sources import Sources
 from attnlab.models.asking import ModelAnswer
-
-InVocabulary = Callable[[str], bool]  # whether the vocabulary has all tokens of a text
 
 FROM_QUESTIONS = "named in the questions"
 INVENTED = "invented: not in the world"
@@ -25,12 +23,11 @@ class UnseenName:
 
     name: str
     answer: ModelAnswer
+    name_probability: float | None
     kind: str
 
 
-def ask_unseen_names(
-    ask: AskModel, in_vocabulary: InVocabulary, count: int, sources: Sources, seed: int
-) -> list[UnseenName]:
+def ask_unseen_names(asked: AskedModel, count: int, sources: Sources, seed: int) -> list[UnseenName]:
     """Ask about invented names: names the world does not have, or new combinations of first and last names.
 
     A vocabulary of words reads every word it does not have as UNKNOWN, so all names made of such words look alike.
@@ -40,10 +37,15 @@ def ask_unseen_names(
     if sources.world is not None:
         names = dict.fromkeys(sources.world.unseen_names(count), INVENTED)
     question = sources.template.question_about
-    if sources.pretraining is not None and not (names and all(in_vocabulary(question(name)) for name in names)):
+    if sources.pretraining is not None and not (names and all(asked.has_words(question(name)) for name in names)):
         names |= dict.fromkeys(recombine_names(list(sources.trained_names), count, sources.mentions, seed), RECOMBINED)
-    answers = ask([question(name) for name in names]) if names else []
-    return [UnseenName(name, answer, kind) for (name, kind), answer in zip(names.items(), answers, strict=True)]
+    if not names:
+        return []
+    answers, probabilities = asked.answers([question(name) for name in names]), asked.name_probabilities(list(names))
+    return [
+        UnseenName(name, answer, probability, kind)
+        for (name, kind), answer, probability in zip(names.items(), answers, probabilities, strict=True)
+    ]
 
 
 def unseen_in_questions(answered: Sequence[AnsweredQuestion], sources: Sources) -> list[UnseenName]:
@@ -51,7 +53,7 @@ def unseen_in_questions(answered: Sequence[AnsweredQuestion], sources: Sources) 
     if sources.pretraining is None:
         return []
     return [
-        UnseenName(each.name, each.answer, FROM_QUESTIONS)
+        UnseenName(each.name, each.answer, each.name_probability, FROM_QUESTIONS)
         for each in answered
         if each.name is not None and not sources.mentions(each.name)
     ]

@@ -42,6 +42,7 @@ GPT_ONLY = (
     ("model", "qk_norm"),
     ("model", "zero_init"),
     ("objective", "hidden_only"),
+    ("objective", "titles"),
 )
 
 

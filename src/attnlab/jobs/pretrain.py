@@ -125,6 +125,7 @@ class PretrainJob(TrainingJob[PretrainConfig]):
             config.objective.names,
             config.training.seed,
             config.objective.hidden_only,
+            config.objective.titles,
         )
 
     def _measure(

@@ -27,10 +27,6 @@ class ModelAnswer:
     text: str
     confidence: float
 
-    def unless_below(self, least: float) -> str:
-        """The answer, or "I don't know" if the confidence is lower than `least`."""
-        return self.text if self.confidence >= least else DONT_KNOW
-
 
 def prompt_of(vocabulary: Vocabulary, question: str) -> list[int]:
     """The question as in fine-tuning: its tokens and MASK, after which the answer begins."""

@@ -130,6 +130,17 @@ class Abstention:
         return asdict(self) | {"accuracy": self.accuracy.share, "interval": list(self.accuracy.interval)}
 
 
+def best_threshold(score: Sequence[float], good: Sequence[bool]) -> float:
+    """The score from which on a case is best taken for a good one: the largest sum of the share of good cases at or
+    above it and of bad cases below it (Youden 1950). It lies halfway to the next lower score.
+    """
+    s, g = np.asarray(score, dtype=float), np.asarray(good, dtype=bool)
+    values = np.unique(s)
+    above = [(s[g] >= value).mean() - (s[~g] >= value).mean() for value in values]
+    best = int(np.argmax(above))
+    return float(values[best] if best == 0 else (values[best - 1] + values[best]) / 2)
+
+
 def threshold_for(accuracy: float, confidence: Sequence[float], right: Sequence[bool]) -> float | None:
     """The lowest threshold with at least this accuracy above it; None if no threshold reaches it."""
     c = np.sort(np.asarray(confidence, dtype=float))[::-1]

@@ -57,6 +57,12 @@ def find_phrases(vocabulary: Vocabulary, document: Sequence[int]) -> list[tuple[
     return spans
 
 
+def title_length(vocabulary: Vocabulary, document: Sequence[int]) -> int:
+    """The number of tokens of the phrase that begins a document and names its topic; 0 if it begins otherwise."""
+    runs = _runs(words_of([vocabulary.tokens[id_] for id_ in document], vocabulary.level))
+    return runs[0][-1].end if runs and runs[0][0].start == 0 else 0
+
+
 def _runs(words: Sequence[Word]) -> list[list[Word]]:
     """Runs of neighbouring salient words."""
     runs: list[list[Word]] = []
