@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
@@ -19,6 +20,7 @@ PAGES = (
     "birthplaces.md",
     "classification.md",
     "few-labels.md",
+    "unseen-names.md",
 )
 
 
@@ -26,13 +28,14 @@ def _tables() -> dict[str, list[Callable[[], Iterable[str]]]]:
     """By page; the birthplaces have a file of their own."""
     birthplaces = _module("birthplaces")
     own = [lambda: birthplaces.targets(birthplaces.load()), lambda: birthplaces.ablations(birthplaces.load())]
-    return _module("tables").TABLES | {"birthplaces.md": own}
+    return _module("tables").TABLES | {"birthplaces.md": own, "unseen-names.md": [_module("unseen_names").table]}
 
 
 def _module(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(f"notebook_{name}", NOTEBOOK / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
