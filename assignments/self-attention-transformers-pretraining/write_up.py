@@ -1,4 +1,6 @@
-"""The figures of report.md from results/*.json: `python figures.py` writes them to figures/.
+"""The figures and tables of report.md from results/*.json: `python write_up.py` renews both.
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`, and has a row for every result that is there.
 
 The word-level recipe's curves come from the lab notebook; one of its positions is a word, 5.02 characters of
 `wiki.txt` on average (415,415 characters, 82,705 words and marks).
@@ -7,6 +9,8 @@ The word-level recipe's curves come from the lab notebook; one of its positions 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +26,8 @@ GROUPS = {
     "preset fast, synthesizer": ("fast-synthesizer",),
     "the course's settings, vanilla": ("course-vanilla",),
 }
+ACCURACIES = ("scratch-vanilla", "scratch-fast", "course-vanilla", "fast-vanilla-half-2", "fast-vanilla-half-3")
+ACCURACIES += ("fast-vanilla", "fast-synthesizer")
 ABLATIONS = ("ten-minutes", "ten-all", "ten-whole-text", "ten-no-rank", "ten-no-place", "ten-everywhere")
 ABLATIONS += ("ten-adamw", "ten-learned")
 
@@ -77,14 +83,99 @@ def ablation_bars(measured: dict[str, dict[str, Any]]) -> Any:
         return figure
 
 
+def accuracies(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """One row per model that was asked: what it read, for how long, and what it answers."""
+    yield "| model | seed | passes | characters | minutes | dev accuracy (95% over questions) | retrieved | made up |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for name in ACCURACIES:
+        if name in measured:
+            row = measured[name]
+            read = row.get("pretrain", {"epochs": 0, "characters": 0, "seconds": 0.0})
+            cells = [
+                f"{row['about']} (`{name}`)",
+                str(row["seed"]),
+                str(read["epochs"]),
+                f"{read['characters']:,}",
+                f"{read['seconds'] / 60:.0f}",
+                _dev(row),
+                *(_traced(row, kind) for kind in ("retrieved", "made_up")),
+            ]
+            yield f"| {' | '.join(cells)} |"
+
+
+def ablations(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """One ingredient of the preset changed at a time."""
+    yield "| changed | characters read | minutes | dev accuracy (95% over questions) | against the preset |"
+    yield "| --- | --- | --- | --- | --- |"
+    base = measured.get(ABLATIONS[0])
+    for name in ABLATIONS:
+        if name in measured:
+            row = measured[name]
+            difference = ""
+            if base is not None and name != ABLATIONS[0]:
+                difference = f"{row['dev']['accuracy'] - base['dev']['accuracy']:+.1%}"
+            read = row["pretrain"]
+            cells = [row["about"], f"{read['characters']:,}", f"{read['seconds'] / 60:.0f}", _dev(row), difference]
+            yield f"| {' | '.join(cells)} |"
+
+
+def commands(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """The options that pretrained each model."""
+    yield "| model | pretraining | machine | notes |"
+    yield "| --- | --- | --- | --- |"
+    for name in dict.fromkeys((*ACCURACIES, *ABLATIONS)):
+        if name in measured:
+            row = measured[name]
+            trained = row.get("pretrain", row.get("finetune", {}))
+            first = row["commands"][0].partition(" wiki.txt ")[2]
+            options = re.sub(r"--(writing_params_path|finetune_corpus_path) \S+ ?", "", first).strip()
+            machine = trained.get("machine", {})
+            what = "" if "pretrain" in row else "none; fine-tuning "
+            cells = [f"`{name}`", f"{what}`{options}`", f"{machine.get('cpu', '')}, {machine.get('cores', '')} cores"]
+            yield f"| {' | '.join([*cells, ' '.join(trained.get('notes', []))])} |"
+
+
+def _dev(row: dict[str, Any]) -> str:
+    low, high = row["dev"]["interval"]
+    return f"{row['dev']['accuracy']:.1%} ({low:.1%} to {high:.1%})"
+
+
+def _traced(row: dict[str, Any], kind: str) -> str:
+    counts = row["trace"].get(kind, {"answers": 0, "right": 0})
+    return f"{counts['answers']}, {counts['right']} right"
+
+
+TABLES: dict[str, Callable[[dict[str, dict[str, Any]]], Iterator[str]]] = {
+    "accuracies": accuracies,
+    "ablations": ablations,
+    "commands": commands,
+}
+
+
+def filled(report: str, measured: dict[str, dict[str, Any]]) -> str:
+    """The report with every table as the results have it."""
+
+    def table(match: re.Match[str]) -> str:
+        rows = "\n".join(TABLES[match[2]](measured))
+        return f"{match[1]}\n{rows}\n\n{match[3]}"
+
+    return re.sub(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", table, report, flags=re.DOTALL)
+
+
 def main() -> None:
     (HERE / "figures").mkdir(exist_ok=True)
     measured = results()
-    for name, figure in {"accuracy": accuracy_by_cost(measured), "ablations": ablation_bars(measured)}.items():
+    figures = {"accuracy": accuracy_by_cost(measured)}
+    if any(name in measured for name in ABLATIONS):
+        figures["ablations"] = ablation_bars(measured)
+    for name, figure in figures.items():
         path = HERE / "figures" / f"{name}.png"
         figure.savefig(path, dpi=130, bbox_inches="tight")
         plt.close(figure)
         print(path.relative_to(HERE))
+    report = HERE / "report.md"
+    report.write_text(filled(report.read_text(encoding="utf-8"), measured), encoding="utf-8")
+    print(report.relative_to(HERE))
 
 
 if __name__ == "__main__":
