@@ -1,6 +1,7 @@
 """The figures and tables of report.md from results/*.json: `python write_up.py` renews both.
 
-A table stands between `<!-- table: NAME -->` and `<!-- end -->`, and has a row for every result that is there.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`, and has a row for every result that is there; the
+output of a command, results/NAME.txt, between `<!-- output: NAME -->` and `<!-- end -->`.
 
 The word-level recipe's curves come from the lab notebook; one of its positions is a word, 5.02 characters of
 `wiki.txt` on average (415,415 characters, 82,705 words and marks).
@@ -159,6 +160,12 @@ def filled(report: str, measured: dict[str, dict[str, Any]]) -> str:
         rows = "\n".join(TABLES[match[2]](measured))
         return f"{match[1]}\n{rows}\n\n{match[3]}"
 
+    def output(match: re.Match[str]) -> str:
+        path = HERE / "results" / f"{match[2]}.txt"
+        text = f"\n```text\n{path.read_text(encoding='utf-8').rstrip()}\n```\n\n" if path.is_file() else ""
+        return f"{match[1]}{text}{match[3]}"
+
+    report = re.sub(r"(<!-- output: (\w+) -->\n).*?(<!-- end -->)", output, report, flags=re.DOTALL)
     return re.sub(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", table, report, flags=re.DOTALL)
 
 

@@ -28,7 +28,7 @@ PAGES = ["README.md", *sorted(f"{path.parent.name}/{path.name}" for path in ANSW
 NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?%?"
 MARK = re.compile(
     rf"(?:`(?P<list>\[[^`]*\])`|(?P<number>{NUMBER}))"
-    r"<!-- (?:(?P<how>[=<>]) (?P<name>[\w.:-]+)|quoted|given) -->"
+    r"<!-- (?:(?P<how>[=<>]) (?P<name>[\w.:/-]+)|quoted|given) -->"
 )
 
 
@@ -90,9 +90,14 @@ def compute(name: str, page: str) -> Any:
 
 
 def measured(name: str, page: str) -> Any:
-    """`results:FILE.json:key.key`: a value in the results beside the page; a number is a place in a list."""
-    _, file, keys = name.split(":")
-    value: Any = json.loads((ANSWERS / page).with_name("results").joinpath(file).read_text(encoding="utf-8"))
+    """`results:FILE.json:key.key`: a value in the results beside the page; a number is a place in a list.
+
+    The index names the folder as well: `results:FOLDER/FILE.json:key.key`.
+    """
+    _, path, keys = name.split(":")
+    folder, _, file = path.rpartition("/")
+    results = (ANSWERS / page).parent / folder / "results"
+    value: Any = json.loads((results / file).read_text(encoding="utf-8"))
     for key in keys.split("."):
         value = value[int(key)] if isinstance(value, list) else value[key]
     return value
