@@ -39,7 +39,7 @@ full_training() {
 }
 
 parameter_tuning() {
-  study parameter_tuning --experiment parameter_tuning --model bert-tiny --eval_examples 1000
+  study parameter_tuning --experiment parameter_tuning --model bert-tiny --examples 800 --eval_examples 500
 }
 
 cross_model() {  # three models that are here, and the document's six, which the hub has
