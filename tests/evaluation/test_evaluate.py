@@ -34,8 +34,8 @@ def test_a_world_run_is_reported_with_unseen_names_traces_and_a_threshold_from_d
     lines = (out / "predictions.txt").read_text(encoding="utf-8").splitlines()
     assert len(lines) == count and lines.count(DONT_KNOW) == count - cut["answered"]
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/svg+xml") == 3 and "http" not in page.split("</style>")[1].replace("http-equiv", "")
-    for name in ("reliability", "coverage", "unseen-names"):
+    assert page.count("data:image/svg+xml") == 4 and "http" not in page.split("</style>")[1].replace("http-equiv", "")
+    for name in ("reliability", "coverage", "unseen-names", "name-probabilities"):
         assert (out / "figures" / f"{name}.png").stat().st_size > 1000 and (out / "figures" / f"{name}.svg").is_file()
     assert done.folder == out
 

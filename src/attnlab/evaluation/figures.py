@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from attnlab.report.figures import COLOURS, STYLE
 
 INK = "#4a5568"
+LEAST = 1e-12  # a lower probability is drawn here
 
 
 def coverage(curve: Mapping[str, Sequence[float]], baseline: float | None) -> Any:
@@ -36,9 +38,32 @@ def coverage(curve: Mapping[str, Sequence[float]], baseline: float | None) -> An
 
 def known_and_unseen(known: Sequence[float], unseen: Mapping[str, Sequence[float]]) -> Any:
     """Confidence for known people and, by kind, for unseen names."""
+    figure = _two_kinds(known, unseen, [n / 20 for n in range(21)])
+    figure.axes[0].set(title="Confidence for known people and unseen names", xlabel="confidence", xlim=(0, 1))
+    return figure
+
+
+def name_probabilities(known: Sequence[float], unseen: Mapping[str, Sequence[float]], threshold: float) -> Any:
+    """The probability of the name, for known people and, by kind, for unseen names; on a logarithmic axis."""
+    least = math.floor(
+        math.log10(max(LEAST, min([*known, *(value for values in unseen.values() for value in values)])))
+    )
+    edges = [10 ** (least + n * -least / 30) for n in range(31)] if least else [0.1, 1.0]
+    shown = {kind: [max(value, edges[0]) for value in values] for kind, values in unseen.items()}
+    figure = _two_kinds([max(value, edges[0]) for value in known], shown, edges)
+    axes = figure.axes[0]
+    axes.axvline(threshold, color=INK, linestyle="--", linewidth=1)
+    axes.set(
+        title="Probability of the name, for known people and unseen names",
+        xlabel="probability of the name per token (dashed: the threshold of --abstain)",
+        xscale="log",
+    )
+    return figure
+
+
+def _two_kinds(known: Sequence[float], unseen: Mapping[str, Sequence[float]], edges: Sequence[float]) -> Any:
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=(6.4, 4.0))
-        edges = [n / 20 for n in range(21)]
         groups = {"known people": known} | {f"unseen, {kind}": confidence for kind, confidence in unseen.items()}
         for (name, values), colour in zip(groups.items(), COLOURS, strict=False):
             if values:
@@ -53,12 +78,7 @@ def known_and_unseen(known: Sequence[float], unseen: Mapping[str, Sequence[float
                     color=colour,
                     label=f"{name} ({len(values)})",
                 )
-        axes.set(
-            title="Confidence for known people and unseen names",
-            xlabel="confidence",
-            ylabel="share of the names",
-            xlim=(0, 1),
-        )
+        axes.set(ylabel="share of the names")
         axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         figure.legend(fontsize=8, loc="outside lower center")
         return figure

@@ -213,7 +213,14 @@ def _unseen_names(folder: Path, results: Mapping[str, Any]) -> tuple[list[str], 
     caption = "Confidence for known people and for unseen names."
     if unseen["known_against_unseen"]:
         caption += f" Known against all unseen names: AUC {_area(unseen['known_against_unseen'])}."
-    return paragraphs, tables, [_figure(folder, "unseen-names", drawing, caption)]
+    drawn = [_figure(folder, "unseen-names", drawing, caption)]
+    if results["names"] and unseen["name_probabilities_known"]:
+        by_kind = {kind["kind"]: kind["name_probabilities"] for kind in unseen["kinds"]}
+        threshold = results["names"]["threshold"]["value"]
+        drawing = figures.name_probabilities(unseen["name_probabilities_known"], by_kind, threshold)
+        caption = "Probability of the name, by which --abstain distinguishes them."
+        drawn.append(_figure(folder, "name-probabilities", drawing, caption))
+    return paragraphs, tables, drawn
 
 
 def _kind_row(kind: Mapping[str, Any]) -> list[str]:

@@ -106,6 +106,7 @@ def _unseen(
         "confidence_known": known,
         "known_against_unseen": _known_against_unseen(known, [each.answer.confidence for each in unseen]),
         "names_known_against_unseen": _by_name(read, unseen),
+        "name_probabilities_known": _probabilities(read),
     }
 
 
@@ -125,6 +126,7 @@ def _unseen_kind(
         "mean_confidence": sum(confidence) / len(names),
         "known_against_unseen": _known_against_unseen([each.answer.confidence for each in known], confidence),
         "names_known_against_unseen": _by_name(known, names),
+        "name_probabilities": _probabilities(names),
         "confidence": confidence,
         "examples": examples,
     }
@@ -137,8 +139,11 @@ def _known_against_unseen(known: list[float], unseen: list[float]) -> dict[str, 
 
 def _by_name(known: Sequence[AnsweredQuestion], unseen: Sequence[UnseenName]) -> dict[str, float] | None:
     """How well the probability of the name separates them, where names have one."""
-    sides = [[each.name_probability for each in part] for part in (known, unseen)]
-    return _known_against_unseen(*([value for value in side if value is not None] for side in sides))
+    return _known_against_unseen(_probabilities(known), _probabilities(unseen))
+
+
+def _probabilities(names: Sequence[AnsweredQuestion] | Sequence[UnseenName]) -> list[float]:
+    return [each.name_probability for each in names if each.name_probability is not None]
 
 
 def _names(
