@@ -45,10 +45,9 @@ def known_and_unseen(known: Sequence[float], unseen: Mapping[str, Sequence[float
 
 def name_probabilities(known: Sequence[float], unseen: Mapping[str, Sequence[float]], threshold: float) -> Any:
     """The probability of the name, for known people and, by kind, for unseen names; on a logarithmic axis."""
-    least = math.floor(
-        math.log10(max(LEAST, min([*known, *(value for values in unseen.values() for value in values)])))
-    )
-    edges = [10 ** (least + n * -least / 30) for n in range(31)] if least else [0.1, 1.0]
+    lowest = min([*known, *(value for values in unseen.values() for value in values)])
+    power = min(-1, math.floor(math.log10(max(LEAST, lowest))))
+    edges = [10 ** (power * (1 - n / 30)) for n in range(31)]
     shown = {kind: [max(value, edges[0]) for value in values] for kind, values in unseen.items()}
     figure = _two_kinds([max(value, edges[0]) for value in known], shown, edges)
     axes = figure.axes[0]
