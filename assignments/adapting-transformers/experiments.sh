@@ -28,7 +28,7 @@ question_1() {
 }
 
 question_2() {
-  basics question-2 --question 2 --model tinybert-4l-312d --batch_size 16 --examples 400 --eval_examples 400
+  basics question-2 --question 2 --model bert-tiny --lr 5e-4 --num_epochs 12 --eval_examples 1000
 }
 
 question_3() {
