@@ -90,6 +90,7 @@ def test_asking_about_an_unseen_name(learned, attnlab) -> None:
     for name, knows in ((known, True), (f"{first} {last}", False)):
         shown = attnlab("ask", learned, sources.template.question_about(name), "--abstain").stdout
         assert shown.startswith(DONT_KNOW) != knows and ("at least" in shown) == knows
+    assert "cannot judge it" in attnlab("ask", learned, "Who?", "--abstain").stderr
 
 
 def test_a_model_that_has_learned_no_names_is_refused(own: Own, tmp_path) -> None:

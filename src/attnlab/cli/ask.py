@@ -59,6 +59,8 @@ def ask(
         if threshold is not None and probability is not None:
             compared = "at least" if threshold.knows(probability) else "below"
             about = f", name {probability:.2g}, {compared} {threshold.value:.2g}"
+        elif threshold is not None:
+            console.warn("the question names no one by two or more words: --abstain cannot judge it.")
         shown = escape(abstaining.text(given, probability))
         console.result(f"{shown}  (confidence {given.confidence:.2f}{about})")
         unknown = vocabulary.unknown_share(text)

@@ -58,8 +58,8 @@ def choose_name_threshold(
     if not known or not unseen:
         return None
     value = best_threshold(known + unseen, [True] * len(known) + [False] * len(unseen))
-    sensitivity, specificity = (sum(each >= value for each in part) / len(part) for part in (known, unseen))
-    return NameThreshold(value, len(known), len(unseen), sensitivity, 1 - specificity)
+    kept_known, kept_unseen = (sum(each >= value for each in part) / len(part) for part in (known, unseen))
+    return NameThreshold(value, len(known), len(unseen), sensitivity=kept_known, specificity=1 - kept_unseen)
 
 
 def required_threshold(sources: Sources, threshold: NameThreshold | None) -> NameThreshold:

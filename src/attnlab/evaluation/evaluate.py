@@ -67,7 +67,8 @@ def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
     asked = AskedModel(model, vocabulary)
     labelled = questions.answers is not None
     unseen = ask_unseen_names(asked, options.unseen_names, sources, options.seed) if labelled else []
-    abstaining = Abstaining(options.abstain_below, _name_threshold(asked, options, sources, [e.name for e in unseen]))
+    unseen_names = [each.name for each in unseen]
+    abstaining = Abstaining(options.abstain_below, _name_threshold(asked, options, sources, unseen_names))
     answered = ask_questions(asked, questions.questions, questions.answers, sources)
     notes = [*sources.notes, *_notes(questions, sources)]
     results = None
