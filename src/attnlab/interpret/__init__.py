@@ -1,0 +1,1 @@
+"""Inside a model: what flows through it by name, attention weights, heads, ablation, patching."""
