@@ -1,1 +1,1 @@
-"""The Python API: one file per thing a person comes for. `attnlab/__init__.py` hands the names out when they are used."""
+"""The Python API: one file per thing a person comes for; `attnlab/__init__.py` hands out the names."""
