@@ -6,7 +6,6 @@ The weights that are best on the held-out documents are stored in RUN/model, a H
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -156,23 +155,6 @@ class MaskedPretraining:
     def _files(self) -> dict[str, str]:
         attention = self.config.model.attention
         return {"attention.py": Path(attention).read_text(encoding="utf-8")} if attention.endswith(".py") else {}
-
-
-@dataclass
-class TrainedBert:
-    """The BERT of a run with its tokenizer."""
-
-    run: Path
-    model: BertForMaskedLanguageModel
-    tokenizer: WordPiece
-
-
-def load_bert(run: Path) -> TrainedBert:
-    """The model in RUN/model; raises if the run is not finished."""
-    folder = run / "model"
-    if not folder.is_dir():
-        raise UserError(f"{run} has no model yet: wait until it finishes, or resume it with 'attnlab resume {run}'.")
-    return TrainedBert(run, BertForMaskedLanguageModel.from_pretrained(folder), WordPiece.from_pretrained(folder))
 
 
 def score(rows: MaskedRows, device: str) -> Evaluate:

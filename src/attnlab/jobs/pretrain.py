@@ -18,8 +18,9 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, world_of
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
-from attnlab.jobs.masked_words import MaskedPretraining, load_bert
+from attnlab.jobs.masked_words import MaskedPretraining
 from attnlab.models.asking import accuracy_measure
+from attnlab.models.bert.trained import load_bert
 from attnlab.models.gpt import make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.training.loop import Metric

@@ -60,7 +60,7 @@ def load_classifier(
         tokenizer.model_input_names = [name for name in tokenizer.model_input_names if name != "token_type_ids"]
     if head == "words":
         words = _label_words(transformers, folder, config, tokenizer, classes, pooling)
-        return LoadedClassifier(words, tokenizer, folder, _longest(config, tokenizer))
+        return LoadedClassifier(words, tokenizer, folder, longest_input(config, tokenizer))
     body, missing = load_encoder(transformers, folder, config)
     notes = _too_few_tokens(tokenizer, body, name)
     exchanged = exchange_layers(body) if fast else OFF
@@ -72,7 +72,7 @@ def load_classifier(
         body.register_module("pooler", None)
     model = Classifier(body, Head(_width(config), len(classes), dropout, family.activation), family.pooling)
     model.new_pooler = family.pooling == "pooler" and bool(missing)
-    return LoadedClassifier(model, tokenizer, folder, _longest(config, tokenizer), notes, exchanged)
+    return LoadedClassifier(model, tokenizer, folder, longest_input(config, tokenizer), notes, exchanged)
 
 
 def exchanged_layers(folder: Path) -> str:
@@ -138,7 +138,7 @@ def _width(config: Any) -> int:
     return int(getattr(config, "hidden_size", None) or config.d_model)
 
 
-def _longest(config: Any, tokenizer: Any) -> int:
+def longest_input(config: Any, tokenizer: Any) -> int:
     """The longest input by tokenizer and position table; relative positions have no limit."""
     positions = getattr(config, "max_position_embeddings", None) or getattr(config, "n_positions", None)
     if config.model_type in ("t5", "mt5"):

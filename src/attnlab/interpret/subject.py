@@ -1,0 +1,194 @@
+"""What is looked into: the model of a run or a pretrained one, and texts as it reads them.
+
+subject = open_subject("runs/my-run")          # or "minilm", or the folder of a T5
+reading = subject.read("Where was Ada Lovelace born?")
+recording = record(subject.model, **reading.inputs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attnlab.base.errors import UserError
+from attnlab.data.tokenizers.vocabulary import SPECIAL, Vocabulary
+from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.trained import load_bert
+from attnlab.models.gpt import GPT
+from attnlab.models.loading import load_gpt
+from attnlab.models.pretrained.load import (
+    import_transformers,
+    load_config,
+    load_encoder,
+    load_tokenizer,
+    longest_input,
+    reading,
+)
+from attnlab.models.pretrained.source import model_folder
+from attnlab.models.pretrained.tuned import is_export, load_trained
+from attnlab.runs.folder import is_run, read_record
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One text as a model reads it: a batch of one."""
+
+    text: str
+    inputs: dict[str, Tensor]
+    """The arguments of the model's forward."""
+    tokens: list[str]
+    special: list[bool]
+    """Which tokens are marks of the tokenizer, such as [CLS], and not of the text."""
+    target: list[str] = field(default_factory=list)
+    """The tokens of the decoder of an encoder-decoder."""
+    notes: list[str] = field(default_factory=list)
+    """What was changed or added, one sentence each."""
+
+
+@dataclass
+class Subject:
+    """A model with a function that reads texts for it."""
+
+    name: str
+    model: nn.Module
+    reader: Callable[[str, str | None], Reading]
+    causal: bool
+
+    def read(self, text: str, second: str | None = None) -> Reading:
+        """`second` is the other text of a pair, or the answer that the decoder of a T5 has written."""
+        if not text.strip():
+            raise UserError("the text is empty: give at least one word.")
+        return self.reader(text, second)
+
+
+def open_subject(source: str | Path) -> Subject:
+    """The model of a run folder, of an exported classifier, or a pretrained one by name, folder or hub id."""
+    path = Path(source)
+    if is_run(path):
+        return _run_subject(path)
+    if is_export(path):
+        return _classifier_subject(path)
+    return _pretrained_subject(str(source))
+
+
+def _run_subject(run: Path) -> Subject:
+    kind = read_record(run)["kind"]
+    if kind in ("compare", "sweep"):
+        raise UserError(f"{run} contains many runs: give the folder of one of them.")
+    if kind == "classify":
+        return _classifier_subject(run)
+    if kind == "pretrain" and not (run / "vocabulary.json").is_file():
+        trained = load_bert(run)
+        return Subject(str(run), trained.model.eval(), _WordPieceReader(trained.model, trained.tokenizer), False)
+    gpt = load_gpt(run)
+    return gpt_subject(gpt.model, gpt.vocabulary, str(run), questions=kind in ("finetune", "knowledge"))
+
+
+def gpt_subject(model: GPT, vocabulary: Vocabulary, name: str = "GPT", questions: bool = False) -> Subject:
+    """`questions`: it was fine-tuned on questions, so that a text that ends in "?" is followed by MASK, as there."""
+    return Subject(name, model.eval(), _GPTReader(model, vocabulary, questions), causal=True)
+
+
+def _classifier_subject(path: Path) -> Subject:
+    tuned = load_trained(path, "cpu")
+    return Subject(str(path), tuned.model.eval(), _TransformersReader(tuned.tokenizer, tuned.longest), False)
+
+
+def _pretrained_subject(name: str) -> Subject:
+    transformers = import_transformers()
+    folder = model_folder(name)
+    config = load_config(transformers, folder)
+    tokenizer = load_tokenizer(transformers, folder, config)
+    longest = longest_input(config, tokenizer)
+    if config.is_encoder_decoder:
+        with reading(folder, "its weights"):
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, config=config, local_files_only=True)
+        start = int(config.decoder_start_token_id)
+        return Subject(name, model.eval(), _EncoderDecoderReader(tokenizer, longest, start), False)
+    body, _ = load_encoder(transformers, folder, config)
+    causal = config.model_type == "gpt2"
+    return Subject(name, body.eval(), _TransformersReader(tokenizer, longest), causal)
+
+
+@dataclass(frozen=True)
+class _GPTReader:
+    model: GPT
+    vocabulary: Vocabulary
+    questions: bool
+
+    def __call__(self, text: str, second: str | None) -> Reading:
+        if second is not None:
+            raise UserError("a GPT reads one text: leave the second out.")
+        ids = self.vocabulary.encode(text)
+        notes = []
+        if self.questions and text.rstrip().endswith("?"):
+            ids = [*ids, self.vocabulary.mask]
+            notes.append("the mark that begins an answer was added, as in fine-tuning.")
+        unknown = ids.count(self.vocabulary.unknown)
+        if unknown:
+            notes.append(f"{unknown} of {len(ids)} tokens are not in the model's vocabulary.")
+        _must_fit(len(ids), self.model.longest or self.model.shape.context)
+        tokens = [self.vocabulary.tokens[id_] for id_ in ids]
+        special = [token in SPECIAL for token in tokens]
+        return Reading(text, {"tokens": torch.tensor([ids])}, tokens, special, notes=notes)
+
+
+@dataclass(frozen=True)
+class _WordPieceReader:
+    model: nn.Module
+    tokenizer: WordPiece
+
+    def __call__(self, text: str, second: str | None) -> Reading:
+        encoded = self.tokenizer.encode(text, second)
+        config: Any = self.model.config
+        _must_fit(len(encoded.input_ids), config.context)
+        tokens = [self.tokenizer.vocabulary[id_] for id_ in encoded.input_ids]
+        special = [id_ in self.tokenizer.special_ids for id_ in encoded.input_ids]
+        inputs = {
+            "input_ids": torch.tensor([encoded.input_ids]),
+            "token_type_ids": torch.tensor([encoded.token_type_ids]),
+        }
+        return Reading(text, inputs, tokens, special)
+
+
+@dataclass(frozen=True)
+class _TransformersReader:
+    tokenizer: Any
+    longest: int
+
+    def __call__(self, text: str, second: str | None) -> Reading:
+        encoded = self.tokenizer(*((text,) if second is None else (text, second)), verbose=False)
+        ids = encoded["input_ids"]
+        _must_fit(len(ids), self.longest)
+        inputs = {name: torch.tensor([encoded[name]]) for name in self.tokenizer.model_input_names if name in encoded}
+        return Reading(text, inputs, *_shown(self.tokenizer, ids))
+
+
+@dataclass(frozen=True)
+class _EncoderDecoderReader:
+    tokenizer: Any
+    longest: int
+    start: int
+
+    def __call__(self, text: str, second: str | None) -> Reading:
+        read = _TransformersReader(self.tokenizer, self.longest)(text, None)
+        written = self.tokenizer(second or "", verbose=False)["input_ids"]
+        decoder = [self.start, *(written[:-1] if written and written[-1] == self.tokenizer.eos_token_id else written)]
+        inputs = {name: tensor for name, tensor in read.inputs.items() if name != "token_type_ids"}
+        inputs["decoder_input_ids"] = torch.tensor([decoder])
+        return Reading(text, inputs, read.tokens, read.special, _shown(self.tokenizer, decoder)[0])
+
+
+def _shown(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]]:
+    special = set(tokenizer.all_special_ids)
+    return [str(token) for token in tokenizer.convert_ids_to_tokens(list(ids))], [id_ in special for id_ in ids]
+
+
+def _must_fit(length: int, longest: int) -> None:
+    if length > longest:
+        raise UserError(f"the text has {length} tokens, more than the model's context of {longest}: shorten it.")
