@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.tiny_models import tiny_model
 
 from attnlab.base.errors import UserError
 from attnlab.config.recipe import check
@@ -14,7 +15,6 @@ from attnlab.interpret.recorder import record
 from attnlab.interpret.subject import Subject, open_subject
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import KINDS
-from tests.tiny_models import tiny_model
 
 TINY = {"layers": 2, "heads": 2, "width": 16, "context": 24}
 
