@@ -17,6 +17,9 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+
+from attnlab.runs.metrics import read_metrics
 
 HERE = Path(__file__).resolve().parent
 RUNS, RESULTS = HERE / "runs", HERE / "results"
@@ -64,7 +67,7 @@ EXPERIMENTS = {
     "fast-vanilla": Experiment("preset fast, full length", "--preset fast", seed=1),
     "fast-vanilla-half-2": Experiment("preset fast, half length", "--preset fast --epochs 56", seed=2),
     "fast-vanilla-half-3": Experiment("preset fast, half length", "--preset fast --epochs 56", seed=3),
-    "fast-synthesizer": Experiment("preset fast, synthesizer", "--preset fast", variant="synthesizer"),
+    "fast-synthesizer": Experiment("preset fast, half length", "--preset fast --epochs 56", variant="synthesizer"),
     "scratch-vanilla": Experiment("no pretraining, the course's settings for 15 epochs", None, finetune="--epochs 15"),
     "scratch-fast": Experiment("no pretraining, preset fast", None, finetune="--preset fast"),
     "course-vanilla": Experiment("the course's settings, as many epochs as take half an hour", "--epochs 46"),
@@ -118,6 +121,7 @@ def summary(name: str, experiment: Experiment, printed: str) -> dict[str, object
         record = RUNS / f"{name}.{part}.params.run" / "run.json"
         if record.is_file():
             costs[part] = cost(json.loads(record.read_text(encoding="utf-8")))
+            costs[part]["losses"] = losses(record.with_name("metrics.jsonl"))
     right, total = (int(float(number)) for number in scored.groups())
     return {
         "about": experiment.about,
@@ -143,6 +147,15 @@ def traced(path: Path) -> dict[str, dict[str, int]]:
     for row in rows:
         kinds.setdefault(row["kind"], []).append(row["answer"] == row["expected"])
     return {kind.replace(" ", "_"): {"answers": len(right), "right": sum(right)} for kind, right in kinds.items()}
+
+
+def losses(path: Path) -> list[float]:
+    """The mean training loss of each pass."""
+    by_pass: dict[int, list[float]] = {}
+    for line in read_metrics(path):
+        if line["split"] == "train":
+            by_pass.setdefault(line["epoch"], []).append(line["loss"])
+    return [round(fmean(values), 4) for _, values in sorted(by_pass.items())]
 
 
 def cost(record: dict[str, dict[str, float]]) -> dict[str, object]:

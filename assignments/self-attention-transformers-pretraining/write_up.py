@@ -84,6 +84,16 @@ def ablation_bars(measured: dict[str, dict[str, Any]]) -> Any:
         return figure
 
 
+def course_curve(measured: dict[str, dict[str, Any]]) -> Any:
+    """The training loss of the course's settings, pass by pass."""
+    curve = measured["course-vanilla"]["pretrain"]["losses"]
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=(6.5, 3.2))
+        axes.plot(range(1, len(curve) + 1), curve, color=COLOURS[0])
+        axes.set(xlabel="passes over wiki.txt", ylabel="training loss per character")
+        return figure
+
+
 def accuracies(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
     """One row per model that was asked: what it read, for how long, and what it answers."""
     yield "| model | seed | passes | characters | minutes | dev accuracy (95% over questions) | retrieved | made up |"
@@ -132,8 +142,13 @@ def commands(measured: dict[str, dict[str, Any]]) -> Iterator[str]:
             options = re.sub(r"--(writing_params_path|finetune_corpus_path) \S+ ?", "", first).strip()
             machine = trained.get("machine", {})
             what = "" if "pretrain" in row else "none; fine-tuning "
-            cells = [f"`{name}`", f"{what}`{options}`", f"{machine.get('cpu', '')}, {machine.get('cores', '')} cores"]
+            cells = [f"`{name}`", f"{what}`{options}`", f"{machine.get('cpu', '')}, {_cores(machine)}"]
             yield f"| {' | '.join([*cells, ' '.join(trained.get('notes', []))])} |"
+
+
+def _cores(machine: dict[str, Any]) -> str:
+    count = machine.get("cores", 0)
+    return f"{count} core{'s' if count != 1 else ''}"
 
 
 def _dev(row: dict[str, Any]) -> str:
@@ -175,6 +190,8 @@ def main() -> None:
     figures = {"accuracy": accuracy_by_cost(measured)}
     if any(name in measured for name in ABLATIONS):
         figures["ablations"] = ablation_bars(measured)
+    if "course-vanilla" in measured:
+        figures["course"] = course_curve(measured)
     for name, figure in figures.items():
         path = HERE / "figures" / f"{name}.png"
         figure.savefig(path, dpi=130, bbox_inches="tight")
