@@ -76,9 +76,11 @@ def test_argmax_is_caught_without_gradients_for_queries_and_keys():
 
 
 def test_reading_the_future_is_distinguished_from_normalising_by_it(own):
-    found = failed(own("return past.T @ v / T"))
+    found = failed(own("return past.T @ v.square() / T"))
     assert "reads the content of later tokens" in found["future, by gradient"]
     assert {"future, by perturbation", "cache", "padding"} <= set(found)
+    found = failed(own("return past.T @ v / T"))
+    assert "their mean or variance reaches it" in found["future, by gradient"]
 
 
 def test_a_future_hidden_from_gradients_is_found_by_perturbation(own):

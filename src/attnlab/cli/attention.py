@@ -59,7 +59,7 @@ def audit(
     positions: Annotated[str, typer.Option(help="Positions inside attention: none, rotary or alibi.")] = "none",
     width: Annotated[int, typer.Option(help="Features per token.")] = 16,
     heads: Annotated[int, typer.Option(help="Number of heads.")] = 4,
-    context: Annotated[int, typer.Option(help="Number of tokens in the checked sequences.")] = 72,
+    context: Annotated[int, typer.Option(help="Number of tokens in the longest of the checked sequences.")] = 136,
     bidirectional: Annotated[bool, typer.Option("--bidirectional", help="Audit the bidirectional form.")] = False,
     cost: Annotated[bool, typer.Option(help="Measure time and memory.")] = True,
     half: Annotated[bool, typer.Option(help="Check 16-bit precision, in a separate process.")] = True,
@@ -71,10 +71,11 @@ def audit(
     and have the declared cost? Exit code 0: all checks pass; 1: a check fails; 2: it cannot be audited.
     """
     from attnlab.attention import MixerShape
+    from attnlab.attention.audit.child import audit_file
     from attnlab.attention.audit.run import audit as run
 
     shape = MixerShape(width, heads, context, causal=not bidirectional, positions=positions)
-    report = run(name, shape, cost=cost, half=half)
+    report = (audit_file if name.endswith(".py") else run)(name, shape, cost, half)
     if as_json:
         findings = [vars(finding) for finding in report.findings]
         text = json.dumps({"name": name, "passed": report.passed, "findings": findings}, indent=2, ensure_ascii=False)

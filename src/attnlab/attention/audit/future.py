@@ -1,141 +1,149 @@
-"""Does any output of a mixer depend on a later token, and if so, how?"""
+"""Does any output of a mixer depend on a later token, and if so, how?
+
+Both in evaluation and in training, at several lengths: a mask that is only applied in `eval()`, statistics over the
+batch, or code that works in blocks leak in one of these cases only.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from attnlab.attention.registry import MixerShape, build_mixer
-from attnlab.base.errors import UserError
+from attnlab.attention.audit.basics import MODES, check_deterministic, check_finite, check_input, check_state
+from attnlab.attention.audit.mixer import DEFAULT, WHOLE, AuditedMixer, Finding, audited_mixer, one_head, run
+from attnlab.attention.registry import MixerShape
+
+AT_ONCE = 4096
+"""Tokens per call."""
+Reach = Callable[[nn.Module, AuditedMixer, Tensor], Tensor]
+"""(T, T): how much output t changes with token j."""
 
 
 def check_future_gradient(audited: AuditedMixer) -> Finding:
-    mixer, x = audited.build(), audited.tokens().requires_grad_()
-    y = mixer(x)
-    weights = torch.randn_like(y[0, 0])
-    reach = torch.stack(  # (T, T): how much output t changes with token j
-        [torch.autograd.grad(y[0, t] @ weights, x, retain_graph=True)[0][0].norm(dim=-1) for t in range(x.shape[1])]
-    )
-    return _future("future, by gradient", audited, reach.triu(1), "changes with", f"|∂y/∂x| up to {reach.max():.2g}")
+    """No output has a derivative by a later token."""
+    return _future("future, by gradient", audited, reach_by_gradient)
 
 
 def check_future_perturbation(audited: AuditedMixer) -> Finding:
-    """Replace each token in turn, a little and a lot, and cut the sequence after each."""
-    mixer, x = audited.build(), audited.tokens()
-    T = x.shape[1]
-    worst = torch.zeros(T, T, dtype=audited.dtype)
-    with torch.no_grad():
-        y = mixer(x)
-        for size in (1.0, 30.0):
-            changed = x.repeat(T, 1, 1)  # row j has token j replaced
-            changed[torch.arange(T), torch.arange(T)] = size * audited.tokens(seed=2)[0]
-            difference = (mixer(changed) - y).abs().amax(-1).nan_to_num(nan=float("inf")).T  # (t, j)
-            worst = torch.maximum(worst, difference)
-        for t in range(1, T, 7):
-            shorter = (mixer(x[:, :t]) - y[:, :t]).abs().amax(-1)[0].nan_to_num(nan=float("inf"))
-            worst[:t, t] = torch.maximum(worst[:t, t], shorter)
-    worst = worst / y.abs().max()
-    return _future("future, by perturbation", audited, worst.triu(1), "changes with", "by replacing and by cutting")
+    """No output changes when later tokens are replaced, a little and a lot, or cut off."""
+    return _future("future, by perturbation", audited, reach_by_perturbation)
 
 
-def _future(check: str, audited: AuditedMixer, leaks: Tensor, verb: str, method: str) -> Finding:
-    worst = float(leaks.max())
-    if worst <= audited.tolerance:
-        return Finding(check, True, f"at most {worst:.1g} above the diagonal ({method})")
-    t, j = divmod(int(leaks.argmax()), leaks.shape[1])
-    evidence = f"output {t} {verb} token {j}, by {worst:.2g}"
-    return Finding(check, False, evidence + ("; " + how if (how := _how_it_leaks(audited)) else ""))
+def _future(check: str, audited: AuditedMixer, reach: Reach) -> Finding:
+    worst = 0.0
+    for length in audited.lengths:
+        for training in MODES.values():
+            leaks = reach(audited.build(training), audited, audited.tokens(length=length)).triu(1)
+            worst = max(worst, float(leaks.max()))
+            if float(leaks.max()) > audited.tolerance:
+                t, j = divmod(int(leaks.argmax()), length)
+                where = f"output {t} changes with token {j} of {length}, by {float(leaks.max()):.2g}"
+                only = ", in training mode only" if training else ""  # evaluation comes first
+                how = how_it_leaks(audited, length, training)
+                return Finding(check, False, f"{where}{only}{f'; {how}' if how else ''}")
+    tried = f"lengths {', '.join(map(str, audited.lengths))}"
+    return Finding(check, True, f"at most {worst:.1g} above the diagonal ({tried}; evaluation and training)")
+
+
+def reach_by_gradient(mixer: nn.Module, audited: AuditedMixer, x: Tensor) -> Tensor:
+    direction = torch.randn(x.shape[-1], generator=torch.Generator().manual_seed(5)).to(x.dtype)
+    reach = x.new_zeros(x.shape[1], x.shape[1])
+    for rows in _together(mixer, audited, x):
+        copies = x.repeat(len(rows), 1, 1).requires_grad_()
+        y = run(mixer, copies)  # row n is asked for the gradient of output rows[n]
+        if y.requires_grad:
+            asked = (y[torch.arange(len(rows)), rows] @ direction).sum()
+            (gradient,) = torch.autograd.grad(asked, copies, allow_unused=True)
+            if gradient is not None:
+                reach[rows] = gradient.norm(dim=-1)
+    return reach.nan_to_num(nan=0.0, posinf=0.0)
 
 
 @torch.no_grad()
-def _how_it_leaks(audited: AuditedMixer) -> str:
-    """With one head, a leak through the normaliser only rescales what the output would be.
+def reach_by_perturbation(mixer: nn.Module, audited: AuditedMixer, x: Tensor) -> Tensor:
+    """Differences that are not numbers do not count: they are overflow, which has a check of its own."""
+    y, other = run(mixer, x), audited.tokens(seed=2, length=x.shape[1])
+    reach = y.new_zeros(x.shape[1], x.shape[1])
+    for rows in _together(mixer, audited, x):
+        for size in (1.0, 30.0):
+            changed = x.repeat(len(rows), 1, 1)  # row n has token rows[n] replaced
+            changed[torch.arange(len(rows)), rows] = size * other[0, rows]
+            difference = (run(mixer, changed) - y).abs().amax(-1).T  # (t, n)
+            reach[:, rows] = torch.maximum(reach[:, rows], difference.nan_to_num(nan=0.0, posinf=0.0))
+    if not mixer.training:  # in training, dropout draws other numbers for another length
+        for end in range(1, x.shape[1], 7):
+            shorter = (run(mixer, x[:, :end]) - y[:, :end]).abs().amax(-1)[0]
+            reach[:end, end] = torch.maximum(reach[:end, end], shorter.nan_to_num(nan=0.0, posinf=0.0))
+    return reach / y.abs().max().clamp_min(1e-30)
 
-    So the changes that many different futures cause at one position are all on one line.
+
+@torch.no_grad()
+def _together(mixer: nn.Module, audited: AuditedMixer, x: Tensor) -> list[list[int]]:
+    """The positions to check, in groups for one call each: one by one if the rows of a batch are not independent."""
+    other = audited.tokens(seed=3, length=x.shape[1])
+    together, alone = run(mixer, torch.cat((x, other))), torch.cat((run(mixer, x), run(mixer, other)))
+    apart = audited.differs(together, alone) <= audited.tolerance
+    size = max(1, AT_ONCE // x.shape[1]) if apart else 1
+    every = positions(x.shape[1])
+    return [every[start : start + size] for start in range(0, len(every), size)]
+
+
+def positions(length: int) -> list[int]:
+    """All of them; of a long sequence as many as WHOLE, evenly spread, the last among them."""
+    if length <= WHOLE:
+        return list(range(length))
+    return sorted({round(n * (length - 1) / (WHOLE - 1)) for n in range(WHOLE)})
+
+
+@torch.no_grad()
+def how_it_leaks(audited: AuditedMixer, length: int, training: bool) -> str:
+    """By statistics, the normaliser or the content of later tokens, from all positions before several cuts.
+
+    Statistics (a mean or variance over the sequence) are the same when later tokens are reflected at their mean. A
+    normaliser rescales what an output of one head would be: the changes by many futures are then on one line, at every
+    position. Anything else reads values.
     """
     if one_head(audited) is None:
         return ""
-    mixer, x = audited.build(heads=1), audited.tokens()
-    futures = x.repeat(12, 1, 1)
-    half = x.shape[1] // 2
-    futures[:, half:] = 3 * audited.tokens(batch=12, seed=3)[:, half:]
-    changes = (mixer(futures) - mixer(x))[:, half - 1]  # (12, C)
-    sizes = torch.linalg.svdvals(changes)
-    if not sizes.isfinite().all() or sizes[1] > 1e-6 * sizes[0]:
-        return "it reads the content of later tokens"
-    return "later tokens only rescale it: they are in the sum that normalises the weights"
-
-
-@dataclass(frozen=True)
-class Finding:
-    check: str
-    passed: bool | None
-    """None: not decidable on this machine, or nothing was promised."""
-    evidence: str
-
-
-@dataclass(frozen=True)
-class AuditedMixer:
-    """A mixer by name: how to build it, and the precision in which its numbers are compared."""
-
-    name: str
-    shape: MixerShape
-    dtype: torch.dtype
-
-    @property
-    def tolerance(self) -> float:
-        return 1e-9 if self.dtype == torch.float64 else 1e-4
-
-    def build(self, **changes: Any) -> nn.Module:
-        torch.manual_seed(0)
-        mixer = build_mixer(self.name, replace(self.shape, **changes))
-        return mixer.to(self.dtype).eval()
-
-    def tokens(self, batch: int = 1, seed: int = 1) -> Tensor:
-        """(B, T, C) with T the whole context."""
-        generator = torch.Generator().manual_seed(seed)
-        return torch.randn(batch, self.shape.context, self.shape.width, generator=generator).to(self.dtype)
-
-    def differs(self, a: Tensor, b: Tensor) -> float:
-        """The largest difference, in units of the largest number; nan counts as infinite."""
-        difference = (a - b).abs().max() / b.abs().max().clamp_min(1e-30)
-        return float(difference.nan_to_num(nan=float("inf")))
-
-
-def audited_mixer(name: str, shape: MixerShape) -> AuditedMixer:
-    """In 64 bits, where no rounding looks like a fault; in 32 if the mixer supports nothing else."""
-    audited = AuditedMixer(name, shape, torch.float64)
-    mixer = audited.build()
-    try:
-        y = mixer(audited.tokens())
-    except UserError:
-        audited = AuditedMixer(name, shape, torch.float32)
-        y = audited.build()(audited.tokens())
-    if y.dtype != audited.dtype:
-        audited = AuditedMixer(name, shape, torch.float32)
-    return audited
-
-
-def one_head(audited: AuditedMixer) -> MixerShape | None:
-    """The shape with a single head, if the mixer can be built with it."""
-    shape = replace(audited.shape, heads=1)
-    try:
-        build_mixer(audited.name, shape)(audited.tokens().float())
-    except UserError:
-        return None
-    return shape
-
-
-DEFAULT = MixerShape(width=16, heads=4, context=72)
+    mixer, x = audited.build(training, heads=1), audited.tokens(length=length)
+    y = run(mixer, x)
+    by_statistics: list[bool] = []
+    by_normaliser: list[bool] = []
+    for cut in sorted({max(1, length * part // 4) for part in (1, 2, 3)} | {length - 1}):
+        changes = []
+        for seed in range(8):
+            future = x.clone()
+            future[:, cut:] = 3 * audited.tokens(seed=10 + seed, length=length)[:, cut:]
+            changes.append((run(mixer, future) - y)[0, :cut])  # (cut, C)
+        moved = torch.stack(changes, 1)  # (cut, futures, C)
+        largest = float(moved.abs().max())
+        if not largest > audited.tolerance * float(y.abs().max()):
+            continue
+        if length - cut > 2:  # fewer have no other arrangement with the same mean and variance
+            reflected = x.clone()
+            reflected[:, cut:] = 2 * x[:, cut:].mean(1, keepdim=True) - x[:, cut:]
+            by_statistics.append(float((run(mixer, reflected) - y)[0, :cut].abs().max()) <= 1e-6 * largest)
+        sizes = torch.linalg.svdvals(moved)  # (cut, futures)
+        by_normaliser.append(bool((sizes[:, 1] <= 1e-6 * sizes[:, 0].clamp_min(1e-6 * largest)).all()))
+    if not by_normaliser:
+        return ""
+    if by_statistics and all(by_statistics):
+        return "a sum over the sequence includes later tokens: their mean or variance reaches it"
+    if all(by_normaliser):
+        return "later tokens only rescale it: they are in the sum that normalises the weights"
+    return "it reads the content of later tokens"
 
 
 def sees_future(name: str, shape: MixerShape = DEFAULT) -> str | None:
-    """The evidence that a mixer's outputs depend on later tokens; None when they do not."""
+    """The evidence that a mixer's outputs depend on later tokens; None when they do not, or when it is no function of
+    its input, so that nothing can be said."""
     with torch.random.fork_rng(devices=[]):
         audited = audited_mixer(name, shape)
+        for basic in (check_deterministic, check_input, check_state, check_finite):
+            if basic(audited).passed is False:
+                return None
         for check in (check_future_gradient, check_future_perturbation):
             finding = check(audited)
             if finding.passed is False:

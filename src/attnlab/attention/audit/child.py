@@ -1,0 +1,77 @@
+"""The audit of a user's own file, in a process that may end or hang without harm.
+
+A file that calls `sys.exit`, loops for ever or takes all memory must not end the audit in silence. So it is audited
+in a child with limits; the findings come back as JSON through a pipe of their own, whatever the file prints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from dataclasses import asdict
+
+from attnlab.attention.audit.mixer import Finding
+from attnlab.attention.audit.run import Audit, audit
+from attnlab.attention.registry import MixerShape
+from attnlab.base.errors import UserError
+
+SECONDS = 600
+GIB = 2**30
+MEMORY = 16 * GIB
+
+
+def audit_file(path: str, shape: MixerShape, cost: bool = True, half: bool = True, seconds: float = SECONDS) -> Audit:
+    """All checks on the mixer in a file; raises if they cannot be completed."""
+    reading, writing = os.pipe()
+    request = json.dumps({"path": path, "shape": asdict(shape), "cost": cost, "half": half})
+    command = [sys.executable, "-m", "attnlab.attention.audit.child", str(writing), request]
+    with os.fdopen(reading, encoding="utf-8") as results:
+        try:
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(writing,))
+        finally:
+            os.close(writing)
+        try:
+            code = child.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+            raise UserError(
+                f"{path} did not finish its audit within {seconds:g} seconds: does its forward end for every input?"
+            ) from None
+        lines = results.read().splitlines()
+    return _result(path, lines, code)
+
+
+def _result(path: str, lines: list[str], code: int) -> Audit:
+    answer = json.loads(lines[-1]) if lines else {}
+    if "findings" in answer:
+        return Audit(path, [Finding(**finding) for finding in answer["findings"]])
+    if "error" in answer:
+        raise UserError(answer["error"])
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    raise UserError(f"{path} ended the process in the middle of its audit ({how}): it must return an output instead.")
+
+
+def _main(pipe: int, request: dict[str, object]) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    path, shape = str(request["path"]), MixerShape(**request["shape"])  # type: ignore[arg-type]
+    try:
+        result = audit(path, shape, bool(request["cost"]), bool(request["half"]))
+        answer: dict[str, object] = {"findings": [asdict(finding) for finding in result.findings]}
+    except UserError as error:
+        answer = {"error": str(error)}
+    except MemoryError:
+        answer = {"error": f"{path} needs more than {MEMORY // GIB} GiB for sequences of {shape.context} tokens."}
+    except SystemExit:
+        answer = {"error": f"{path} calls sys.exit in its forward or constructor: it must return an output instead."}
+    with os.fdopen(pipe, "w", encoding="utf-8") as results:
+        results.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    import attnlab.attention  # registers all variants  # noqa: F401
+
+    _main(int(sys.argv[1]), json.loads(sys.argv[2]))
