@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from attnlab.attention.audit.mixer import open_paths
 from attnlab.attention.registry import MixerShape
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -55,6 +56,7 @@ def _child(name: str, shape: MixerShape) -> None:
     torch.manual_seed(0)
     mixer = build_mixer(name, shape)
     x = torch.randn(2, min(LENGTH, shape.context), shape.width)
+    open_paths(mixer, x)
     expected = mixer.eval()(x).detach()
     for dtype, kind in DTYPES.items():
         square = torch.ones(64, 64, dtype=kind)
