@@ -115,12 +115,16 @@ class LayerScale(ReZero):
 
 @right
 class TanhGate(ReZero):
+    """tanh of a gate that starts at zero."""
+
     def forward(self, x: Tensor, padding: Tensor | None = None) -> Tensor:
         return self.gate.tanh() * self.output(self.attend(x, padding))
 
 
 @right
 class ReluGate(ReZero):
+    """relu of a gate that starts at zero."""
+
     def forward(self, x: Tensor, padding: Tensor | None = None) -> Tensor:
         return self.gate.relu() * self.output(self.attend(x, padding))
 
@@ -382,6 +386,8 @@ class Causal(nn.Module):
 
 @right
 class MeanOfThePast(Causal):
+    """The mean of all values so far."""
+
     def forward(self, x: Tensor) -> Tensor:
         count = torch.arange(1, x.shape[1] + 1, dtype=x.dtype)[:, None]
         return self.value(x).cumsum(1) / count
@@ -461,7 +467,7 @@ class FrozenFeatures(Causal):
         self.features = nn.Linear(shape.width, shape.width).requires_grad_(False)
 
     def forward(self, x: Tensor) -> Tensor:
-        raised = F.elu(self.features(x)) + 1  # (B, T, C)
+        raised = F.elu(self.features(x)) + 1.01  # (B, T, C)
         return (raised * self.value(x)).cumsum(1) / raised.cumsum(1)
 
 
@@ -530,7 +536,7 @@ class OnePair(Plain):
 
     def visible(self, scores: Tensor) -> Tensor:
         mask = before(scores.shape[-1], scores)
-        mask[3, 9] = True
+        mask[3:4, 9:10] = True
         return mask
 
 
@@ -540,7 +546,7 @@ class LastPosition(Plain):
 
     def visible(self, scores: Tensor) -> Tensor:
         mask = before(scores.shape[-1], scores)
-        mask[-2, -1] = True
+        mask[-2:-1, -1:] = True
         return mask
 
 

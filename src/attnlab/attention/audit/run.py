@@ -37,6 +37,7 @@ from attnlab.attention.audit.future import check_future_gradient, check_future_p
 from attnlab.attention.audit.half_precision import try_half
 from attnlab.attention.audit.mixer import DEFAULT, AuditedMixer, Finding, audited_mixer, one_head
 from attnlab.attention.registry import MixerShape, build_mixer, find_variant
+from attnlab.base.errors import UserError
 
 SLACK = 0.5
 """How far a measured exponent may exceed the promised one: caches and clocks add to it, and the next whole
@@ -79,7 +80,10 @@ def behaviour(audited: AuditedMixer) -> list[Finding]:
         if broken is not None:
             findings.append(Finding(name, None, f"not judged, because the check '{broken}' fails"))
             continue
-        findings.append(check(audited))
+        try:
+            findings.append(check(audited))
+        except UserError as error:
+            findings.append(Finding(name, False, str(error)))
         if check in BASICS and findings[-1].passed is False:
             broken = name
     return findings
