@@ -131,6 +131,7 @@ OVERVIEW = tuple(
         ("classify", "train", TRAIN, "Fine-tune a pretrained encoder to classify texts."),
         ("recipes", "recipes", TRAIN, "List the shipped recipes, each with its expected result and cost."),
         ("resume", "train", TRAIN, "Resume an interrupted or failed run from its last checkpoint."),
+        ("sample", "sample", USE, "Let a trained GPT write: text after a prompt, or from nothing."),
         ("ask", "ask", USE, "Ask a fine-tuned model; it answers with its confidence."),
         ("evaluate", "evaluate", USE, "Ask many questions: accuracy, calibration, what was made up."),
         ("predict", "predict", USE, "Predict the class of texts with a classifier."),
