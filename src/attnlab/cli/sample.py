@@ -37,8 +37,7 @@ def sample(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same samples.")] = 0,
     context: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Most tokens to read at once (default: as many as in training)."),
+        int | None, typer.Option(metavar="N", help="Most tokens to read at once (default: as many as in training).")
     ] = None,
     stop: Annotated[
         str | None,

@@ -166,9 +166,7 @@ def choose(
     return torch.multinomial(distribution(logits, temperature, top_k, top_p), 1, generator=generator)[:, 0]
 
 
-def distribution(
-    logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None
-) -> Tensor:
+def distribution(logits: Tensor, temperature: float, top_k: int | None = None, top_p: float | None = None) -> Tensor:
     """softmax(logits / temperature), (B, V), on the `top_k` best tokens, and of these on the fewest that together have
     at least the probability `top_p` (the nucleus, Holtzman et al. 2020)."""
     if top_k is not None and top_k < logits.shape[-1]:

@@ -1,8 +1,8 @@
 """Text drawn from a language model: several samples together, or one while it is decoded.
 
-A sample may be longer than the model's context: `decode` moves a window over it. Every sample has a random generator of
-its own, made of the seed and its number, so the first sample is the same whether one is drawn or ten; a batch of another
-size can change logits in the last bit, which rarely changes a token.
+A sample may be longer than the model's context: `decode` moves a window over it. Every sample has a random generator
+of its own, made of the seed and its number, so the first sample is the same whether one is drawn or ten. (In a batch of
+another size logits can differ in their last bits, which rarely changes a token.)
 """
 
 from __future__ import annotations
@@ -116,9 +116,7 @@ def one_generator_each(
 
     def draw(logits: Tensor, rows: Sequence[int]) -> Tensor:
         scores = logits.float().cpu()
-        chosen = [
-            choose(scores[n : n + 1], temperature, top_k, top_p, generators[row]) for n, row in enumerate(rows)
-        ]
+        chosen = [choose(scores[n : n + 1], temperature, top_k, top_p, generators[row]) for n, row in enumerate(rows)]
         return torch.cat(chosen).to(logits.device)
 
     return draw
