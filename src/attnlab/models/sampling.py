@@ -164,10 +164,7 @@ def prompt_notes(vocabulary: Vocabulary, prompt: str, window: int) -> list[str]:
     notes, missing = [], vocabulary.missing(prompt.split(MASK_CHAR))
     if missing:
         shown = ", ".join(map(repr, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        notes.append(
-            f"{len(missing)} {vocabulary.level} of the prompt are not in the model's vocabulary ({shown}): "
-            "it reads them as unknown."
-        )
+        notes.append(f"{vocabulary.level} of the prompt that the model does not know are read as unknown: {shown}.")
     length = len(prompt_tokens(vocabulary, prompt))
     if length > window:
         notes.append(f"the prompt has {length} tokens: the model reads the last {window}, its context.")
