@@ -91,7 +91,7 @@ def evaluate(
         int | None,
         typer.Option(
             metavar="N",
-            help="Tokens from one window to the next (default: half the context); 1: prefix by prefix.",
+            help="Tokens from one window to the next; 1: prefix by prefix (default: half the context).",
             rich_help_panel=OF_TEXT,
         ),
     ] = None,

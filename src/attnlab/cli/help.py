@@ -133,7 +133,7 @@ OVERVIEW = tuple(
         ("resume", "train", TRAIN, "Resume an interrupted or failed run from its last checkpoint."),
         ("sample", "sample", USE, "Let a trained GPT write: text after a prompt, or from nothing."),
         ("ask", "ask", USE, "Ask a fine-tuned model; it answers with its confidence."),
-        ("evaluate", "evaluate", USE, "Ask many questions: accuracy, calibration, what was made up."),
+        ("evaluate", "evaluate", USE, "Evaluate a run on questions, a text or labelled texts."),
         ("predict", "predict", USE, "Predict the class of texts with a classifier."),
         ("export", "export", USE, "Export a classifier as a plain folder of transformers."),
         ("runs", "runs", MANY, "List runs, show one, compare two."),
