@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from attnlab.jobs.classify.page import macro_f1_interval
-from attnlab.stats.scores import Scores
+from attnlab.stats.scores import Scores, macro_f1_interval
 
 metrics = pytest.importorskip("sklearn.metrics")
 

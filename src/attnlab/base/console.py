@@ -7,11 +7,17 @@ Colours and bars appear on a terminal only (rich decides; NO_COLOR is honoured).
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from typing import Any
 
 from rich.console import Console
+
+OBEYED = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+"""Control characters except tab and newline, changes of the writing direction, halves of characters."""
 
 
 class Verbosity(enum.IntEnum):
@@ -72,6 +78,17 @@ def warn(text: str) -> None:
 def fail(text: str) -> None:
     """The one sentence before a non-zero exit."""
     err.print(f"error: {text}", markup=False, style="bold red")
+
+
+def visible(text: str) -> str:
+    """Text of a file or a model without what a terminal would obey: such characters are shown as \\x1b or \\u202e."""
+    return OBEYED.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def json_line(values: Mapping[str, Any]) -> str:
+    """One line of JSON that a terminal can show: JSON itself escapes only a part of such characters."""
+    line = json.dumps(values, ensure_ascii=False)
+    return OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n"
 
 
 def clock(seconds: float) -> str:

@@ -98,15 +98,16 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
     """A JSON file of numbers; JSON has no NaN and no infinity, they become null."""
-    write_text(path, json.dumps(_finite(values), indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(finite(values), indent=1, ensure_ascii=False) + "\n")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Plain values with null for every number that JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {key: finite(inner) for key, inner in value.items()}
+    return [finite(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def read_text(path: Path) -> str:

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from attnlab.base import console
-from attnlab.cli.evaluate import Abstain, AbstainBelow, Corpus, check_share
+from attnlab.cli.evaluate import abstain_below_option, abstain_option, check_share, corpus_option
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ def ask(
     question: Annotated[
         str | None, typer.Argument(help="The question; without it, questions are read from standard input.")
     ] = None,
-    abstain: Abstain = False,
-    abstain_below: AbstainBelow = None,
+    abstain: Annotated[bool, abstain_option()] = False,
+    abstain_below: Annotated[float | None, abstain_below_option()] = None,
     trace: Annotated[
         bool, typer.Option("--trace", help="Print the lines of the pretraining text that name the person.")
     ] = False,
-    corpus: Corpus = None,
+    corpus: Annotated[Path | None, corpus_option()] = None,
 ) -> None:
     """Ask a fine-tuned model; prints the answer and its confidence, the model's probability of the answer."""
     check_share("--abstain-below", abstain_below)

@@ -1,35 +1,51 @@
-"""`attnlab evaluate RUN`: answers to many questions, their confidence, and which of them were made up."""
+"""`attnlab evaluate RUN FILE`: many questions, a text or labelled texts, depending on the kind of the run."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
+from attnlab.base.files import finite
 from attnlab.cli.help import example
 
-AbstainBelow = Annotated[
-    float | None,
-    typer.Option("--abstain-below", metavar="P", help='Answer "I don\'t know" if the confidence is below P.'),
-]
-Abstain = Annotated[
-    bool,
-    typer.Option(
-        "--abstain",
-        help='Answer "I don\'t know" about people whose names the model has not read, by the probability of the name.',
-    ),
-]
-Corpus = Annotated[
-    Path | None, typer.Option("--corpus", metavar="FILE", help="The pretraining text (default: from the run's record).")
-]
+if TYPE_CHECKING:
+    from attnlab.evaluation.evaluate import EvaluationOptions
+
+OF_QUESTIONS, OF_TEXT, OF_LABELLED = "Questions", "A text", "Labelled texts"
+SHOWN_CLASSES = 12
+
+
+def abstain_below_option(panel: str | None = None) -> Any:
+    text = 'Answer "I don\'t know" if the confidence is below P.'
+    return typer.Option("--abstain-below", metavar="P", help=text, rich_help_panel=panel)
+
+
+def abstain_option(panel: str | None = None) -> Any:
+    text = 'Answer "I don\'t know" about people whose names the model has not read, by the probability of the name.'
+    return typer.Option("--abstain", help=text, rich_help_panel=panel)
+
+
+def corpus_option(panel: str | None = None) -> Any:
+    text = "The pretraining text (default: from the run's record)."
+    return typer.Option("--corpus", metavar="FILE", help=text, rich_help_panel=panel)
 
 
 def evaluate(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a fine-tuned run.")],
+    context: typer.Context,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; of a classifier also an export.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FILE", help="finetune, knowledge: questions; language, pretrain: a text; classify: labelled texts."
+        ),
+    ] = None,
     questions: Annotated[
         Path | None,
         typer.Option(
@@ -37,33 +53,104 @@ def evaluate(
             metavar="FILE",
             help="Questions, one per line, each optionally followed by a tab and the answer "
             "(default: the run's own, test if it has some, else dev).",
+            rich_help_panel=OF_QUESTIONS,
         ),
     ] = None,
-    corpus: Corpus = None,
+    corpus: Annotated[Path | None, corpus_option(OF_QUESTIONS)] = None,
     outputs: Annotated[
-        Path | None, typer.Option("--outputs", metavar="FILE", help="Write the answers here, one line per question.")
+        Path | None,
+        typer.Option(
+            "--outputs", metavar="FILE", help="Write the predictions here, one line per question, text or token."
+        ),
     ] = None,
-    abstain: Abstain = False,
-    abstain_below: AbstainBelow = None,
+    abstain: Annotated[bool, abstain_option(OF_QUESTIONS)] = False,
+    abstain_below: Annotated[float | None, abstain_below_option(OF_QUESTIONS)] = None,
     target_accuracy: Annotated[
-        float, typer.Option(metavar="A", help="Accuracy that the threshold chosen on dev should reach.")
+        float,
+        typer.Option(
+            metavar="A", help="Accuracy that the threshold chosen on dev should reach.", rich_help_panel=OF_QUESTIONS
+        ),
     ] = 0.8,
     unseen_names: Annotated[
         int,
         typer.Option(
-            "--unseen-names", "--strangers", metavar="N", min=0, help="Number of invented names to ask about as well."
+            "--unseen-names",
+            "--strangers",
+            metavar="N",
+            min=0,
+            help="Number of invented names to ask about as well.",
+            rich_help_panel=OF_QUESTIONS,
         ),
     ] = 200,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FOLDER", help="New folder for the report (default: one in RUN/evaluations)."),
+        typer.Option("--out", metavar="FOLDER", help="New folder for the results (default: one in RUN/evaluations)."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the invented names.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the invented names.", rich_help_panel=OF_QUESTIONS)] = 0,
+    stride: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="Tokens from one window to the next; 1: prefix by prefix (default: half the context).",
+            rich_help_panel=OF_TEXT,
+        ),
+    ] = None,
+    longest: Annotated[
+        int | None,
+        typer.Option(
+            "--context",
+            metavar="N",
+            help="Most tokens to predict from (default: as many as in training).",
+            rich_help_panel=OF_TEXT,
+        ),
+    ] = None,
+    per_token: Annotated[
+        bool,
+        typer.Option("--per-token", help="Write the loss of every token to tokens.jsonl.", rich_help_panel=OF_TEXT),
+    ] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.", rich_help_panel=OF_LABELLED)] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")] = False,
 ) -> None:
-    """Ask many questions at once: accuracy, reliability of the confidence, made-up answers."""
+    """Evaluate a run on a file: answers to questions, the loss of a text, or the classes of labelled texts."""
     check_share("--abstain-below", abstain_below)
     check_share("--target-accuracy", target_accuracy)
-    from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
+    from attnlab.evaluation import by_kind
+    from attnlab.evaluation.evaluate import EvaluationOptions
+
+    kind = by_kind.file_kind(run, file, questions)
+    _must_suit(context, run, kind)
+    if kind == by_kind.QUESTIONS:
+        if file is not None and questions is not None:
+            raise UserError("FILE and --questions both name questions: give one of them.")
+        options = EvaluationOptions(
+            questions or file, corpus, outputs, abstain_below, abstain, target_accuracy, unseen_names, out, seed
+        )
+        _ask(run, options, as_json)
+        return
+    if file is None:
+        raise UserError(f"FILE is missing: give {kind} to evaluate {run} on.")
+    with console.working("evaluating ..."):
+        if kind == by_kind.TEXT:
+            found = by_kind.evaluate_text_file(run, file, longest, stride, per_token, outputs, out)
+        else:
+            found = by_kind.evaluate_labelled_file(run, file, device, outputs, out)
+    for note in found.notes:
+        console.warn(note)
+    if as_json:
+        sys.stdout.write(console.json_line(finite(found.results)))
+        return
+    lines = _text_lines(found.results) if kind == by_kind.TEXT else _class_lines(found.results)
+    for line in lines:
+        console.result(escape(line))
+    if kind == by_kind.LABELLED and len(found.results["classes"]) <= SHOWN_CLASSES:
+        console.result(_confusion(found.results))
+    if found.predictions is not None:
+        console.result(escape(f"predictions: {found.predictions} ({found.count:,} lines)"))
+    console.result(escape(f"results: {found.folder / 'results.json'}"))
+
+
+def _ask(run: Path, options: EvaluationOptions, as_json: bool) -> None:
+    from attnlab.evaluation.evaluate import evaluate_run
     from attnlab.evaluation.page import (
         abstention_line,
         accuracy_lines,
@@ -72,13 +159,13 @@ def evaluate(
         name_lines,
     )
 
-    options = EvaluationOptions(
-        questions, corpus, outputs, abstain_below, abstain, target_accuracy, unseen_names, out, seed
-    )
     evaluation = evaluate_run(run, options)
     for note in evaluation.notes:
         console.warn(note)
     results = evaluation.results
+    if as_json:
+        sys.stdout.write(console.json_line(finite(results or {"predictions": str(evaluation.predictions)})))
+        return
     if results is not None:
         abstention = [f"--abstain-below: {abstention_line(results['abstention'])}"] if results["abstention"] else []
         lines = [*accuracy_lines(results), *confidence_lines(results), *name_lines(results), *abstention]
@@ -89,10 +176,61 @@ def evaluate(
         console.result(f"report: {evaluation.folder / 'report.html'}")
 
 
+def _must_suit(context: typer.Context, run: Path, kind: str) -> None:
+    """Refuse an option that is about another kind of file: it would be ignored silently."""
+    from attnlab.evaluation.by_kind import LABELLED, QUESTIONS, TEXT
+
+    panels = {OF_QUESTIONS: QUESTIONS, OF_TEXT: TEXT, OF_LABELLED: LABELLED}
+    for parameter in context.command.params:
+        name, panel = str(parameter.name), getattr(parameter, "rich_help_panel", None)
+        source = context.get_parameter_source(name)
+        if panels.get(str(panel), kind) != kind and source is not None and source.name == "COMMANDLINE":
+            raise UserError(f"{parameter.opts[0]} is for {panels[str(panel)]}: {run} is evaluated on {kind}.")
+
+
+def _text_lines(found: Mapping[str, Any]) -> list[str]:
+    spread = f"; 95% over {found['units']:,} {found['unit']}" if found["units"] > 1 else ""
+    return [
+        f"loss: {found['loss']:.4f} nats per token{_between(found['loss_interval'], '.4f', spread)}",
+        f"perplexity: {found['perplexity']:.4g}{_between(found['perplexity_interval'], '.4g')}",
+        f"bits per character: {found['bits_per_character']:.4f}, per byte: {found['bits_per_byte']:.4f}",
+        f"tokens: {found['tokens']:,} predicted in {found['documents']:,} "
+        f"{'document' if found['documents'] == 1 else 'documents'}, {found['unknown_share']:.2%} unknown",
+        f"context: at most {found['context']} tokens before each, {found['mean_context']:.1f} on average "
+        f"(stride {found['stride']})",
+    ]
+
+
+def _class_lines(found: Mapping[str, Any]) -> list[str]:
+    interval = _between(found["accuracy_interval"], ".1%")
+    return [
+        f"accuracy: {found['accuracy']:.1%}{interval} of {found['examples']:,} texts",
+        f"most common class: {found['most_common_class']:.1%}",
+        f"macro F1: {found['macro_f1']:.3f}{_between(found['macro_f1_interval'], '.3f')}",
+        f"loss: {found['loss']:.4f}",
+    ]
+
+
+def _between(ends: Sequence[float] | None, form: str, after: str = "") -> str:
+    return f" ({ends[0]:{form}} to {ends[1]:{form}}{after})" if ends is not None else ""
+
+
+def _confusion(found: Mapping[str, Any]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("label, predicted as:", *found["classes"]):
+        table.add_column(Text(console.visible(title)), justify="right" if title in found["classes"] else "left")
+    for name, counts in zip(found["classes"], found["confusion"], strict=True):
+        table.add_row(Text(console.visible(name)), *map(str, counts))
+    return table
+
+
 def check_share(flag: str, value: float | None) -> None:
     if value is not None and not 0.0 <= value <= 1.0:
         raise UserError(f"{flag} must be between 0 and 1, got {value:g}.")
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=example("attnlab evaluate runs/my-finetuning --questions test.tsv"))(evaluate)
+    app.command(epilog=example("attnlab evaluate runs/my-language held-out.txt --stride 1"))(evaluate)

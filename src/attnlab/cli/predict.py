@@ -85,8 +85,7 @@ def predict(
 
 def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
     """The texts, and where they are from: the first words of a message about one of them."""
-    from attnlab.data.tasks.catalog import TASKS
-    from attnlab.data.tasks.prediction_inputs import from_arguments, from_file, from_lines
+    from attnlab.data.tasks.prediction_inputs import from_arguments, from_lines
 
     if texts:
         return from_arguments(texts, pairs, trained.paired), "--text, "
@@ -103,8 +102,7 @@ def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Pa
         if not content.strip():
             raise UserError("nothing to predict: give --text, --file or lines on standard input.")
         return from_lines(content, "standard input", trained.paired), "standard input, "
-    task = TASKS.get(trained.config.data.task)
-    return from_file(file, trained.classes, trained.columns, task.clean if task else str), f"{file}, "
+    return trained.read(file), f"{file}, "
 
 
 def _prediction(trained: TunedClassifier, example: Any, probabilities: list[float]) -> dict[str, Any]:

@@ -33,6 +33,9 @@ class MeasuresSection(Section):
     dev_blocks: int = option(256, "Validation blocks scored during training, evenly spaced; all at the end.", ge=1)
     prefix_blocks: int = option(16, "Validation blocks scored prefix by prefix, with the future hidden; 0: none.", ge=0)
     test_contexts: str = option("", "Lengths to test the trained model at, such as 100,200,400.")
+    samples: int = option(2, "Samples that the trained model writes for the report; 0: none.", ge=0)
+    sample_prompt: str = option("", "What these samples continue (default: the beginning of the validation text).")
+    sample_length: int = option(150, "Tokens of each sample.", ge=1)
 
     @field_validator("test_contexts", mode="before")
     @classmethod

@@ -59,7 +59,7 @@ class Sources:
 def find_sources(run: Path, corpus: Path | None = None) -> Sources:
     """Follow a run back to the pretraining it started from; `corpus` replaces the recorded one."""
     notes: list[str] = []
-    runs = _ancestry(run)
+    runs = ancestry(run)
     questions = [_questions(each, notes) for each in runs]
     trained_on = [part.get("train", []) for each, part in zip(runs, questions, strict=True) if _has_questions(each)]
     pretrained = next((each for each in runs if not _is_finetuning(each)), None)
@@ -86,7 +86,7 @@ def _names_learned(config: Mapping[str, Any]) -> bool:
     return not objective.get("hidden_only") or bool(objective.get("titles"))
 
 
-def _ancestry(run: Path) -> list[Path]:
+def ancestry(run: Path) -> list[Path]:
     """The run, the run it started from, and so on, as far back as the folders exist."""
     runs = [run]
     while (parent := _parent(runs[-1])) is not None and is_run(parent):

@@ -23,6 +23,7 @@ from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.text.reading import Blocks, Stream, must_fill_a_block, read_stream
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
+from attnlab.jobs.samples import samples_passages, write_samples
 from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder
@@ -51,6 +52,8 @@ class LanguageJob(TrainingJob[LanguageConfig]):
             if config.measures.lengths:
                 by_length = losses_by_length(model, stream.dev, config.measures.lengths, device)
                 write_text(run.path / LENGTHS_FILE, json.dumps(by_length))
+            if config.measures.samples:
+                write_samples(run.path, model, stream.vocabulary, config.measures, stream.dev, self.length)
             batches = self.batches(train)
             speed = measure_speed(model, NextToken(), batches, config)
             cost = estimate(model, NextToken(), batches, 1, device)
@@ -73,6 +76,7 @@ class LanguageJob(TrainingJob[LanguageConfig]):
             files=model_files(config.model, stream.vocabulary),
             facts=facts,
             finish=finish,
+            passages=lambda run, record: samples_passages(run, config.measures),
         )
 
     @classmethod

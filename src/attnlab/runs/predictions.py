@@ -42,9 +42,13 @@ class Prediction:
 
 
 def write_predictions(run: Path, split: str, examples: Iterable[PredictedExample]) -> None:
+    write_text(run / f"predictions-{split}.jsonl", prediction_lines(examples))
+
+
+def prediction_lines(examples: Iterable[PredictedExample]) -> str:
+    """One line of JSON per example."""
     rows = [{name: value for name, value in asdict(example).items() if value is not None} for example in examples]
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    write_text(run / f"predictions-{split}.jsonl", text)
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def read_examples(run: Path, split: str) -> list[PredictedExample] | None:

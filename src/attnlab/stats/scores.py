@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -13,6 +14,7 @@ NEARLY_ALL = 0.98
 """A classifier that gives at least this share of the inputs one class counts as collapsed ..."""
 NOTHING_GAINED = 0.01
 """... if its accuracy is at most this much above that of the most common class."""
+DRAWS = 2000
 
 
 @dataclass(frozen=True)
@@ -96,3 +98,12 @@ def macro_f1(confusion: Tensor) -> float:
     """The mean of F1 over the classes that are in the set."""
     scores = [score.f1 for score in by_class(confusion) if score.count]
     return sum(scores) / len(scores)
+
+
+def macro_f1_interval(confusion: np.ndarray, draws: int = DRAWS) -> tuple[float, float]:
+    """95% percentiles over examples drawn with replacement, which is a multinomial draw of the cells."""
+    count = int(confusion.sum())
+    cells = np.random.default_rng(0).multinomial(count, confusion.ravel() / count, size=draws)
+    drawn = [macro_f1(torch.from_numpy(one.reshape(confusion.shape))) for one in cells]
+    low, high = np.percentile(drawn, [2.5, 97.5])
+    return float(low), float(high)

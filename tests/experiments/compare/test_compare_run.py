@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import os
@@ -15,6 +16,7 @@ import pytest
 
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import Interrupted
+from attnlab.config.language import MeasuresSection
 from attnlab.experiments import experiment
 from attnlab.experiments.compare import gather, resume_comparison, run_comparison
 from attnlab.experiments.config import LanguageComparison
@@ -22,7 +24,9 @@ from attnlab.experiments.experiment import COMPARISON
 from attnlab.experiments.results import ComparisonResults
 from attnlab.experiments.views.language import LanguageView, at_length, length_losses
 from attnlab.experiments.views.view import verdicts
+from attnlab.jobs.samples import compared_samples
 from attnlab.jobs.subruns import run_subrun
+from attnlab.report.page import write_page
 from attnlab.runs import read_record, read_status
 
 VIEW = LanguageView("language")
@@ -109,6 +113,36 @@ def test_the_report_stands_alone(compared: Path) -> None:
     assert not re.search(r'(src|href)="(?!data:)', page)
     for heading in ("What came out", "The way there", "Who sees the future", "What it cost", "Read with care"):
         assert f"<h2>{heading}</h2>" in page
+
+
+def test_every_variant_writes_after_the_same_prompt(compared: Path, found: dict[str, Any], text: Path) -> None:
+    samples = {label: found[label]["samples"]["0"] for label in ("vanilla", "linear", "naive-mask")}
+    assert {(each["prompt"], each["seed"]) for each in samples.values()} == {(samples["vanilla"]["prompt"], 0)}
+    assert samples["vanilla"]["prompt"] in text.read_text(encoding="utf-8")
+    assert len({each["samples"][0]["text"] for each in samples.values()}) == 3
+    assert found["broken"]["samples"] == {}
+    page = html.unescape((compared / "report.html").read_text(encoding="utf-8"))
+    passage = page.partition("<h2>What they write</h2>")[2].partition("</pre>")[0]
+    assert "=== naive-mask †, seed 0 ===" in passage and "=== vanilla, seed 0 ===" in passage
+    for each in samples.values():
+        last = each["samples"][-1]["text"].split("\n")[1]  # a whole line, shorter than one of the page
+        assert f"\n{last}\n" in passage
+
+
+def test_samples_are_text_on_the_page_and_can_be_left_out(tmp_path: Path) -> None:
+    paths = {0: tmp_path / "a", 1: tmp_path / "b"}
+    for path in paths.values():
+        path.mkdir()
+    measures = MeasuresSection()
+    assert compared_samples({"x": paths}, measures) is None
+    row = {"prompt": "<b>", "seed": 0, "samples": [{"text": "<script>\x1b[31m " + "long " * 60, "log_probability": -1}]}
+    (tmp_path / "b" / "samples.json").write_text(json.dumps(row), encoding="utf-8")
+    passage = compared_samples({"x": paths}, measures)
+    assert passage is not None and "=== x, seed 1 ===" in passage.printed and "\\x1b[31m" in passage.printed
+    assert max(map(len, passage.printed.splitlines())) <= 100
+    write_page(tmp_path / "page.html", "t", "l", [passage])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "&lt;script&gt;" in page and "<script>" not in page and "\x1b" not in page
 
 
 def test_more_seeds_can_be_added_and_nothing_is_run_twice(compared: Path) -> None:

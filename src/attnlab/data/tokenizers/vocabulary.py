@@ -12,7 +12,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -69,8 +69,12 @@ class Vocabulary:
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids, with special tokens as their characters."""
-        tokens = [self.tokens[id_] for id_ in ids]
-        return "".join(tokens) if self.level == "characters" else join_words(tokens)
+        return "".join(self.pieces(ids))
+
+    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+        """The text that each id adds to those before it, as soon as it is known."""
+        tokens = (self.tokens[id_] for id_ in ids)
+        return tokens if self.level == "characters" else word_pieces(tokens)
 
     def unknown_share(self, text: str) -> float:
         """The share of the text's tokens that are not in the vocabulary."""
@@ -134,15 +138,16 @@ def _pattern(with_marks: bool) -> re.Pattern[str]:
 
 def join_words(tokens: Sequence[str]) -> str:
     """The tokens with spaces where English puts them."""
-    pieces: list[str] = []
+    return "".join(word_pieces(tokens))
+
+
+def word_pieces(tokens: Iterable[str]) -> Iterator[str]:
+    """Each token, after a space where English puts one."""
     glued = True  # no space before the next token
     inside_quotes = False
     for token in tokens:
         closing = token in _CLOSING or token in _BETWEEN or (token == '"' and inside_quotes)
-        if not glued and not closing:
-            pieces.append(" ")
-        pieces.append(token)
+        yield token if glued or closing else f" {token}"
         if token == '"':
             inside_quotes = not inside_quotes
         glued = token in _OPENING or token in _BETWEEN or (token == '"' and inside_quotes)
-    return "".join(pieces)

@@ -18,6 +18,7 @@ from attnlab.experiments.config import CompareConfig, LanguageComparison
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views.view import ONE_RATE, View, about_intervals, difference_title, run_label, signed
 from attnlab.jobs.language import LENGTHS_FILE, LanguageJob, perplexity, shown_perplexity, steps_in
+from attnlab.jobs.samples import compared_samples, first_samples
 from attnlab.models.gpt import shape_of
 from attnlab.report.page import Passage, Table, draw
 from attnlab.report.series import FutureGap, LengthLosses, LossCurve
@@ -120,7 +121,12 @@ class LanguageView(View):
         curves = [curve for row in results.finished if (curve := loss_curve(row)).steps]
         caption = "Validation loss on a fixed part of the validation text; bands are 95% intervals over seeds."
         drawn = [draw(root, "paths", language_figures.paths(curves), caption)] if curves else []
-        return [Passage("The way there", figures=drawn), self._future(root, results), self._longer(root, results)]
+        return [
+            Passage("The way there", figures=drawn),
+            self._future(root, results),
+            self._longer(root, results),
+            self._samples(results),
+        ]
 
     def _future(self, root: Path, results: ComparisonResults) -> Passage | None:
         from attnlab.report import language_figures
@@ -172,6 +178,11 @@ class LanguageView(View):
         table = Table(["variant", *[f"{length} tokens" for length in lengths]], lines)
         return Passage("Longer than trained", [text], [table], [drawn])
 
+    def _samples(self, results: ComparisonResults) -> Passage | None:
+        """What every variant writes, one that sees the future too: while writing there is no future to see."""
+        paths = {row.label + (f" {MARK}" if row.objection else ""): row.paths for row in results.ordered}
+        return compared_samples(paths, _of(results.config).measures)
+
     def lead(self, results: ComparisonResults) -> str:
         config, shape = _of(results.config), _of(results.config).model
         budget = f"{config.budget.seconds:g} seconds of training steps" if config.budget.seconds else "the same steps"
@@ -220,6 +231,7 @@ class LanguageView(View):
                 "seconds": [round(seconds, 2) for seconds in curve.seconds],
                 "losses": [plain(mean) for mean in curve.losses],
             },
+            "samples": {str(seed): found for seed, found in first_samples(row.paths)},
             "lengths": {
                 str(n): plain(at_length(row, n)) if at_length(row, n).count else tested_lengths(row)[0][n]
                 for n in lengths

@@ -18,6 +18,7 @@ from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
+from attnlab.evaluation.labelled import predicted_examples
 from attnlab.jobs.classify import collapse, joint
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
@@ -31,7 +32,7 @@ from attnlab.models.pretrained.tuning import learning
 from attnlab.models.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.checkpoints import load_best
-from attnlab.runs.predictions import PredictedExample, write_predictions
+from attnlab.runs.predictions import write_predictions
 from attnlab.stats.scores import Scores
 from attnlab.training.adversarial import Adversarial
 from attnlab.training.callbacks import Callback, JointProgress, TrainState
@@ -181,7 +182,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         for split, split_scores in scores.items():
             results |= {f"{split}_{name}": value for name, value in split_scores.summary().items()}
             results[f"{split}_baseline"] = split_scores.majority
-            write_predictions(run.path, split, predicted_examples(data, split, split_scores))
+            write_predictions(run.path, split, predicted_examples(data.splits[split], data.classes, split_scores))
         if scores["dev"].collapsed:
             message = f"{collapse.sentence(scores['dev'], data.classes)}."
             console.warn(message)
@@ -255,22 +256,6 @@ def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Mo
     body: Any = model.body.body if isinstance(model.body, Prompted) else model.body
     table: nn.Module = body.get_input_embeddings()
     return table
-
-
-def predicted_examples(data: LabelledSet, split: str, scores: Scores) -> list[PredictedExample]:
-    """The prediction for each example of a split."""
-    probabilities = scores.logits.softmax(-1)
-    return [
-        PredictedExample(
-            example.text,
-            data.classes[example.label],
-            data.classes[chosen],
-            round(float(probabilities[n, chosen]), 6),
-            round(float(probabilities[n, example.label]), 6),
-            example.pair,
-        )
-        for n, (example, chosen) in enumerate(zip(data.splits[split], scores.predicted.tolist(), strict=True))
-    ]
 
 
 def _overfit_sentence(scores: Scores) -> str:

@@ -22,12 +22,11 @@ from attnlab.runs import read_config, series
 from attnlab.runs.predictions import PredictedExample, read_examples
 from attnlab.stats.calibration import bins, calibration_error
 from attnlab.stats.intervals import Proportion
-from attnlab.stats.scores import Scores, macro_f1
+from attnlab.stats.scores import Scores, macro_f1_interval
 
 MISTAKES = 15
 SHOWN = 240
 """Characters of a text in the list of mistakes."""
-DRAWS = 2000
 
 
 def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
@@ -47,15 +46,6 @@ def scores_of(examples: Sequence[PredictedExample], classes: Sequence[str]) -> S
     predicted = torch.tensor([place[example.predicted] for example in examples])
     labels = torch.tensor([place[example.label] for example in examples])
     return Scores(F.one_hot(predicted, len(classes)).double(), labels)
-
-
-def macro_f1_interval(confusion: np.ndarray, draws: int = DRAWS) -> tuple[float, float]:
-    """95% percentiles over examples drawn with replacement, which is a multinomial draw of the cells."""
-    count = int(confusion.sum())
-    cells = np.random.default_rng(0).multinomial(count, confusion.ravel() / count, size=draws)
-    drawn = [macro_f1(torch.from_numpy(one.reshape(confusion.shape))) for one in cells]
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def _classes(run: Path, record: Mapping[str, Any], classes: tuple[str, ...], scores: Mapping[str, Scores]) -> Passage:

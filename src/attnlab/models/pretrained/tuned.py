@@ -24,7 +24,9 @@ from attnlab.base.machine.facts import resolve_device
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import EncodedExamples, text_examples
+from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.tasks.labelled import LabelledText
+from attnlab.data.tasks.prediction_inputs import Texts, from_file
 from attnlab.data.tasks.tables import Columns
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, predict
 from attnlab.models.pretrained.load import (
@@ -64,6 +66,11 @@ class TunedClassifier:
     @property
     def paired(self) -> bool:
         return self.columns is not None and self.columns.pair is not None
+
+    def read(self, file: Path) -> Texts:
+        """The texts of a file, with columns as in training."""
+        task = TASKS.get(self.config.data.task)
+        return from_file(file, self.classes, self.columns, task.clean if task else str)
 
     def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedExamples:
         return text_examples(examples, self.tokenizer, self.longest, where)
