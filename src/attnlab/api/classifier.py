@@ -6,7 +6,7 @@ import os
 import shutil
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from attnlab.api.classifier_html import results_html
-from attnlab.api.classifier_inputs import (
-    INPUTS,
-    InputError,
-    class_words,
-    hand_over,
-    is_file,
-    to_examples,
-    word_classes,
-)
+from attnlab.api.classifier_inputs import InputError, hand_over, is_file, to_examples, word_classes
 from attnlab.api.classifier_settings import classify_config, parameters_of
 from attnlab.base import console
 from attnlab.base.console import Verbosity
@@ -43,7 +35,7 @@ from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import saved_config
 from attnlab.models.pretrained.tuned import TunedClassifier, load_trained
 from attnlab.runs import is_run, read_record
-from attnlab.runs.folder import new_folder
+from attnlab.runs.folder import INPUTS, new_folder
 
 KIND = ClassifyJob.kind
 DEV_SHARE = 0.1
@@ -150,7 +142,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         if y is not None:
             raise InputError(f"X is {os.fspath(X)!r}, which has its own labels: leave out y, or give a list of texts.")
         if self.dev_share != DEV_SHARE:
-            raise InputError("dev_share is for texts handed over: the splits of a file are those of 'attnlab classify'.")
+            raise InputError(
+                "dev_share is for texts handed over: the splits of a file are those of 'attnlab classify'."
+            )
         files = {("data", "task"): os.fspath(X)}
         if validation is not None:
             if not is_file(validation):
@@ -206,7 +200,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: object) -> np.ndarray:
         """The class of each text, (N,)."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        chosen = self.predict_proba(X).argmax(1)
+        return self.classes_[chosen]
 
     def predict_proba(self, X: object) -> np.ndarray:
         """The probability of each class, (N, K), in the order of `classes_`; X may be a file."""
@@ -241,7 +236,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _probabilities(self, trained: TunedClassifier, examples: list[LabelledText]) -> np.ndarray:
         encoded = trained.encode(examples, "X, ")
         if encoded.cut and self.verbose:
-            console.warn(f"the classifier reads {trained.longest} tokens: {encoded.cut:,} of {len(examples):,} were cut.")
+            console.warn(
+                f"the classifier reads {trained.longest} tokens: {encoded.cut:,} of {len(examples):,} were cut."
+            )
         shares = trained.logits(encoded).double().softmax(-1).numpy()  # (N, K)
         return shares[:, [trained.classes.index(word) for word in self._words]]
 

@@ -21,4 +21,6 @@ def results_html(run: Path) -> str:
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     warning = f'<p role="alert">{escape(record["collapsed"])}</p>' if record.get("collapsed") else ""
     link = f'<a href="{escape((run / "report.html").as_uri())}">report</a>'
-    return f"{warning}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{link}: {escape(str(run))}</p>"
+    return (
+        f"{warning}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{link}: {escape(str(run))}</p>"
+    )

@@ -23,8 +23,7 @@ from attnlab.base.files import write_text
 from attnlab.data.tasks.labelled import LabelledText, label_word
 from attnlab.data.tasks.prediction_inputs import NO_LABEL
 from attnlab.data.tasks.splits import split_by_class
-
-INPUTS = "inputs"
+from attnlab.runs.folder import INPUTS
 
 
 class InputError(UserError, ValueError):
@@ -49,7 +48,7 @@ class Handed:
 
     def write(self, run: Path) -> dict[str, str]:
         """Write the texts into a run folder; returns the settings that read them from there."""
-        folder = run.absolute() / INPUTS
+        folder = Path(os.path.abspath(run)) / INPUTS
         try:
             folder.mkdir()  # fails if another fit has taken the folder
         except FileExistsError:
@@ -86,7 +85,7 @@ def hand_over(X: object, y: object, validation: object, share: object, seed: int
         raise InputError(f"dev_share: expected a number between 0 and 1, got {share!r}.")
     if not dev or not train:
         raise InputError(
-            f"{len(texts)} texts are too few to hold out some for dev: give two or more per class, or validation=(X, y)."
+            "X has too few different texts to hold out some for dev: give two or more per class, or validation=(X, y)."
         )
     return Handed(classes, class_words(classes), train, dev, note)
 
@@ -110,14 +109,14 @@ def to_examples(given: object, name: str = "X") -> list[LabelledText]:
     rows = _rows(given, name)
     if not rows:
         raise InputError(f"{name} is empty, 0 samples: give at least one text.")
-    paired = not isinstance(rows[0], str) and isinstance(rows[0], Sequence | np.ndarray)
+    paired = isinstance(rows[0], list | tuple | np.ndarray)
     examples = []
     for place, row in enumerate(rows):
         where = f"{name}[{place}]"
         if not paired:
             examples.append(LabelledText(_text(row, where), NO_LABEL))
-        elif isinstance(row, str) or not isinstance(row, Sequence | np.ndarray) or len(row) != 2:
-            raise InputError(f"{where} is {row!r:.40}, expected a pair of two texts as before it.")
+        elif not isinstance(row, list | tuple | np.ndarray) or len(row) != 2:
+            raise InputError(f"{where} is {row!r:.40}, expected a pair of texts.")
         else:
             examples.append(LabelledText(_text(row[0], f"{where}[0]"), NO_LABEL, _text(row[1], f"{where}[1]")))
     return examples

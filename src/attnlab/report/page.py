@@ -102,7 +102,9 @@ def write_run_page(run: Path, passages: Sequence[Passage] = ()) -> Path:
     lead = f"A {record['kind']} run, {status['state']}"
     lead += f": {status['reason']}." if status.get("reason") else "."
     page = [
-        Passage("Results", paragraphs=_remarks(record), tables=[results_table(record)] if record.get("results") else []),
+        Passage(
+            "Results", paragraphs=_remarks(record), tables=[results_table(record)] if record.get("results") else []
+        ),
         *passages,
         Passage("Curves", figures=_curves(run)),
         Passage("Cost", tables=[_cost(record)]),

@@ -36,7 +36,8 @@ from attnlab.base.files import write_text
 
 ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
-KEPT = {"lock", "slurm", "inputs"}  # what a folder may contain before its run begins
+INPUTS = "inputs"
+KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
 
 
 class RunFolder:
