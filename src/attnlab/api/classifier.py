@@ -19,7 +19,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from attnlab.api.classifier_html import results_html
-from attnlab.api.classifier_inputs import InputError, hand_over, is_file, to_examples, word_classes
+from attnlab.api.classifier_inputs import Handed, InputError, hand_over, is_file, to_examples, to_labels, word_classes
 from attnlab.api.classifier_settings import classify_config, parameters_of
 from attnlab.base import console
 from attnlab.base.console import Verbosity
@@ -27,6 +27,7 @@ from attnlab.base.errors import UserError
 from attnlab.base.interrupts import Interrupted
 from attnlab.base.randomness import random_untouched
 from attnlab.config.classify import ClassifyConfig
+from attnlab.config.recipe import Key
 from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.tasks.prediction_inputs import from_file
@@ -48,7 +49,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     >>> clf = lab.Classifier("minilm", tune="lora").fit(texts, labels)      # doctest: +SKIP
     >>> clf.predict(["Dull."])                                              # doctest: +SKIP
 
-    Every fit trains in a run folder of its own: `attnlab predict`, `report`, `export` and `resume` work with it. The
+    Every fit trains in a run folder of its own: `attnlab predict`, `export`, `resume` and `runs` work with it. The
     estimator holds the path, not the weights.
 
     model          a short name ('attnlab models list'), a folder, or a name on the hub
@@ -131,54 +132,57 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _fit(self, X: object, y: object, validation: object, seed: int) -> Classifier:
         config = classify_config(self.get_params(deep=False), seed, handed=True)
         handed = hand_over(X, y, validation, self.dev_share, config.data.split_seed)
-        with self._folder() as path:
-            columns = {"text": "text", "pair": "pair" if handed.paired else None, "label": "label"}
-            config.data = config.data.model_copy(update=handed.write(path) | columns)
-            console.warn(handed.note)
-            self._train(config, path, "X, y", (handed.note,))
+        path = self._train(config, "X, y", handed)
         return self._set_fitted(path, handed.classes, handed.words)
 
-    def _fit_file(self, X: Any, y: object, validation: object, seed: int) -> Classifier:
+    def _fit_file(self, X: Any, y: object, validation: Any, seed: int) -> Classifier:
         if y is not None:
             raise InputError(f"X is {os.fspath(X)!r}, which has its own labels: leave out y, or give a list of texts.")
         if self.dev_share != DEV_SHARE:
             raise InputError(
                 "dev_share is for texts handed over: the splits of a file are those of 'attnlab classify'."
             )
-        files = {("data", "task"): os.fspath(X)}
+        files: dict[Key, object] = {("data", "task"): os.fspath(X)}
         if validation is not None:
             if not is_file(validation):
                 raise InputError("validation: X is a file, so give the path of a file too.")
-            files["data", "dev"] = os.fspath(validation)  # type: ignore[call-overload]
+            files["data", "dev"] = os.fspath(validation)
         config = classify_config(self.get_params(deep=False), seed, files)
-        with self._folder() as path:
-            self._train(config, path, repr(os.fspath(X)))
-        return self._set_fitted(path)
+        return self._set_fitted(self._train(config, repr(os.fspath(X))))
 
-    def _train(self, config: ClassifyConfig, path: Path, data: str, changes: tuple[str, ...] = ()) -> None:
+    def _train(self, config: ClassifyConfig, data: str, handed: Handed | None = None) -> Path:
+        """Train in a folder of this fit alone; it is removed again if the run does not begin."""
+        path = self._new_folder()
+        notes: tuple[str, ...] = ()
+        if handed is not None:
+            config.data = config.data.model_copy(update=handed.write(path))
+            console.warn(handed.note)
+            notes = (handed.note,)
         command = f"attnlab.{' '.join(repr(self).split())}.fit({data})"
-        ClassifyJob(config).run(RunOptions(path, changes=changes, command=command))
-        console.say(f"run: {path}\nreport: {path / 'report.html'}")
-
-    @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        """A folder for this fit alone; removed again if the run does not begin."""
-        path = Path(self.run) if self.run is not None else new_folder(Path(self.runs), KIND)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise InputError(
-                f"run: {path} {'is not empty' if path.is_dir() else 'is a file'}: choose another folder, or leave out "
-                "run, so that every fit gets a new folder."
-            )
         try:
-            path.mkdir(parents=True, exist_ok=True)
-            yield path
-        except OSError as error:
-            raise UserError(f"{path}: the run folder cannot be written: {error.strerror or error}.") from None
+            ClassifyJob(config).run(RunOptions(path, changes=notes, command=command))
         finally:
             if not is_run(path):
-                shutil.rmtree(path / INPUTS, ignore_errors=True)
-                if path.is_dir() and not any(path.iterdir()):
+                if handed is not None:
+                    shutil.rmtree(path / INPUTS)
+                if not any(path.iterdir()):
                     path.rmdir()
+        console.say(f"run: {path}\nreport: {path / 'report.html'}")
+        return path
+
+    def _new_folder(self) -> Path:
+        if self.run is None:
+            return new_folder(Path(self.runs), KIND)
+        path = Path(self.run)
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"run: the folder {path} cannot be created: {error.strerror}.") from None
+        if any(path.iterdir()):
+            raise InputError(
+                f"run: {path} is not empty: choose another folder, or leave out run, so that every fit gets a new one."
+            )
+        return path
 
     def _set_fitted(
         self, run: Path, classes: np.ndarray | None = None, words: tuple[str, ...] | None = None
@@ -211,7 +215,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def score(self, X: object, y: object = None, sample_weight: object = None) -> float:
         """The accuracy on texts X with labels y, or on a labelled file X."""
         if not is_file(X):
-            return float(super().score(X, y, sample_weight))
+            return float(super().score(X, to_labels(y), sample_weight))
+        if y is not None or sample_weight is not None:
+            raise InputError(f"X is {X!r:.80}, a file with its own labels: leave out y and sample_weight.")
         trained = self._loaded()
         examples = self._examples(X, trained)
         if any(example.label < 0 for example in examples):

@@ -46,7 +46,7 @@ class Handed:
     def paired(self) -> bool:
         return self.train[0].pair is not None
 
-    def write(self, run: Path) -> dict[str, str]:
+    def write(self, run: Path) -> dict[str, str | None]:
         """Write the texts into a run folder; returns the settings that read them from there."""
         folder = Path(os.path.abspath(run)) / INPUTS
         try:
@@ -55,7 +55,8 @@ class Handed:
             raise InputError(f"{run} holds the texts of another fit: choose another folder.") from None
         for split, examples in (("train", self.train), ("dev", self.dev)):
             write_text(folder / f"{split}.jsonl", "".join(f"{self._line(example)}\n" for example in examples))
-        return {"task": str(folder / "train.jsonl"), "dev": str(folder / "dev.jsonl")}
+        columns = {"text": "text", "pair": "pair" if self.paired else None, "label": "label"}
+        return {"task": str(folder / "train.jsonl"), "dev": str(folder / "dev.jsonl"), **columns}
 
     def _line(self, example: LabelledText) -> str:
         pair = {} if example.pair is None else {"pair": example.pair}

@@ -52,14 +52,15 @@ def classify_config(
 
 
 def parameters_of(config: ClassifyConfig) -> dict[str, Any]:
-    """The parameters with which a fit repeats a run on the same data."""
-    taken = {*PARAMETERS.values(), *ARGUMENTS, *(("data", name) for name in OF_FILES)}
+    """The parameters with which a fit repeats a run on the same data, on this machine."""
+    taken = {*PARAMETERS.values(), *ARGUMENTS, ("machine", "threads"), *(("data", name) for name in OF_FILES)}
     return {name: value_of(config, key) for name, key in PARAMETERS.items()} | {
+        "device": "auto",
         "settings": {
             ".".join(key): value_of(config, key)
             for key in leaves(ClassifyConfig)
             if key not in taken and value_of(config, key) != default_of(ClassifyConfig, key)
-        }
+        },
     }
 
 

@@ -137,6 +137,10 @@ def test_a_file_has_the_splits_of_the_command(make: Make, texts: list[str], tmp_
     np.testing.assert_array_equal(again.predict_proba(texts), made.predict_proba(texts))
     assert again.get_params()["tune"] == "head" and again.settings is not None
     assert again.settings["machine.precision"] == "fp32" and again.classes_.tolist() == [1, 2]
+    with pytest.raises(UserError, match="a file with its own labels"):
+        made.score(file, numbers)
+    with pytest.raises(UserError, match="requires y to be passed"):
+        made.score(texts)
     (tmp_path / "bare.jsonl").write_text('{"body": "good"}\n')
     with pytest.raises(UserError, match="has no labels"):
         made.score(tmp_path / "bare.jsonl")

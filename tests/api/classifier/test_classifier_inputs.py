@@ -96,15 +96,15 @@ def test_texts_survive_the_files_of_a_run(
     except InputError as error:
         assert "surrogate" in str(error)
         return
-    read = read_texts(section(handed, tmp_path_factory.mktemp("run"), pair="pair"))
+    read = read_texts(section(handed, tmp_path_factory.mktemp("run")))
     assert [(example.text, example.pair) for example in read.splits["train"]] == pairs
     assert read.classes == ("false", "true")
     assert [read.classes[example.label] == "true" for example in read.splits["train"]] == labels
     assert [(example.text, example.pair) for example in read.splits["dev"]] == pairs[:1] and "test" not in read.splits
 
 
-def section(handed: Any, run: Path, pair: str | None = None) -> TextsSection:
-    return TextsSection(text="text", pair=pair, label="label", hold_out=False, allow_empty=True, **handed.write(run))
+def section(handed: Any, run: Path) -> TextsSection:
+    return TextsSection(hold_out=False, allow_empty=True, **handed.write(run))
 
 
 def test_held_out_rows_leave_the_training_rows(tmp_path: Path) -> None:
