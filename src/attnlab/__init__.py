@@ -11,7 +11,7 @@ import importlib
 
 from attnlab.version import __version__
 
-NAMES: dict[str, str] = {}
+NAMES: dict[str, str] = {"Classifier": "attnlab.api.classifier"}
 """The names of the API, each with the module that defines it."""
 
 __all__ = ["__version__", *NAMES]

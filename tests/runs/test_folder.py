@@ -4,12 +4,14 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.runs import RunFolder, fresh_path, read_config, read_metrics, read_record, read_status
+from attnlab.runs.folder import new_folder
 from attnlab.runs.listing import differences, find_runs, summarise
 from attnlab.runs.metrics import MetricsWriter, cut_back
 
@@ -77,6 +79,23 @@ def test_names_of_runs_do_not_clash(tmp_path: Path) -> None:
     first = fresh_path(tmp_path, "pretrain")
     first.mkdir()
     assert fresh_path(tmp_path, "pretrain") != first
+
+
+def test_a_new_folder_is_taken_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: new_folder(tmp_path / "runs", "classify"), range(24)))
+    assert len(set(folders)) == 24 and all(folder.is_dir() for folder in folders)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match="cannot be created"):
+        new_folder(tmp_path / "file", "classify")
+
+
+def test_inputs_that_are_there_before_the_run_stay(tmp_path: Path) -> None:
+    (tmp_path / "run" / "inputs").mkdir(parents=True)
+    (tmp_path / "run" / "inputs" / "train.jsonl").write_text("{}\n")
+    make(tmp_path / "run").close()
+    RunFolder.create(tmp_path / "run", "pretrain", {}, seed=0, overwrite=True).close()
+    assert (tmp_path / "run" / "inputs" / "train.jsonl").read_text() == "{}\n"
 
 
 def test_metrics_can_be_read_while_they_are_written_and_after_a_crash(tmp_path: Path) -> None:

@@ -41,6 +41,17 @@ def verbosity() -> Verbosity:
     return _verbosity
 
 
+@contextmanager
+def at_verbosity(level: Verbosity) -> Iterator[None]:
+    """Inside, the lab prints what this level allows."""
+    before = verbosity()
+    set_verbosity(level)
+    try:
+        yield
+    finally:
+        set_verbosity(before)
+
+
 def result(text: object = "") -> None:
     """The result of the command: printed even with --quiet."""
     if _verbosity > Verbosity.SILENT:

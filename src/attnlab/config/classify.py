@@ -38,6 +38,7 @@ class TextsSection(Section):
     label: str | None = option(None, "Column of the label.")
     classes: str = option("", "Names of the classes, in order, separated by commas.")
     header: bool | None = option(None, "Whether the first row names columns (default: detected).")
+    allow_empty: bool = option(False, "Take empty texts as well; otherwise they are refused.")
     split_seed: int = option(0, "Seed of the splits taken from the training rows.", ge=0)
     hold_out: bool = option(True, "Without a test split, take one from the training rows; otherwise there is none.")
     max_tokens: int = option(128, "Longer texts are cut, of a pair the second; the cuts are reported.", ge=8)

@@ -100,6 +100,10 @@ def encode(
     both = (list(texts), list(pairs)) if paired else (list(texts),)
     encoded = tokenizer(*both, truncation=False, verbose=False, return_token_type_ids=True, return_attention_mask=False)
     ids, types = encoded["input_ids"], encoded["token_type_ids"]
+    if [] in ids:
+        raise UserError(
+            f"{where}example {ids.index([]) + 1}: it is empty, and this model reads no empty text: fill it."
+        )
     long = [n for n, row in enumerate(ids) if len(row) > longest]
     if long and paired:
         _check_first_texts(tokenizer, texts, long, longest, where)

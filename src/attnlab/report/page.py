@@ -102,7 +102,9 @@ def write_run_page(run: Path, passages: Sequence[Passage] = ()) -> Path:
     lead = f"A {record['kind']} run, {status['state']}"
     lead += f": {status['reason']}." if status.get("reason") else "."
     page = [
-        Passage("Results", paragraphs=_remarks(record), tables=[_results(record)] if record.get("results") else []),
+        Passage(
+            "Results", paragraphs=_remarks(record), tables=[results_table(record)] if record.get("results") else []
+        ),
         *passages,
         Passage("Curves", figures=_curves(run)),
         Passage("Cost", tables=[_cost(record)]),
@@ -121,7 +123,8 @@ def _remarks(record: dict[str, Any]) -> list[str]:
     return remarks + [f"Changed by the lab: {change}" for change in record.get("changes", [])]
 
 
-def _results(record: dict[str, Any]) -> Table:
+def results_table(record: Mapping[str, Any]) -> Table:
+    """The results of a run, accuracies with their intervals."""
     results = record["results"]
     sizes = record.get("data", {}).get("questions") or record.get("data", {}).get("examples") or {}
     rows = []

@@ -6,6 +6,7 @@
     metrics.jsonl    one line per measurement, written at once
     checkpoints/     see attnlab.runs.checkpoints
     figures/, report.html
+    inputs/          texts handed over from Python: exists before the run, which reads them from here
     slurm/           see attnlab.launch: exists before the run, when a cluster runs it
 
 One process at a time may write to it, by a lock of the operating system, which a crash releases.
@@ -35,7 +36,8 @@ from attnlab.base.files import write_text
 
 ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
-KEPT = {"lock", "slurm"}  # what a folder may contain before its run begins
+INPUTS = "inputs"
+KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
 
 
 class RunFolder:
@@ -161,6 +163,21 @@ def fresh_path(root: Path, kind: str) -> Path:
     stem = f"{time.strftime('%Y-%m-%d-%H%M%S')}-{kind}"
     candidates = (root / (stem if n == 1 else f"{stem}-{n}") for n in range(1, 10_000))
     return next(path for path in candidates if not path.exists())
+
+
+def new_folder(root: Path, kind: str) -> Path:
+    """A folder with an unused name, created at once: no two processes get the same one."""
+    while True:
+        path = fresh_path(root, kind)
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            if not path.is_dir():
+                raise UserError(f"{root}: runs cannot be stored there, a part of the path is a file.") from None
+        except OSError as error:
+            raise UserError(f"{path}: the run folder cannot be created: {error.strerror}.") from None
+        else:
+            return path
 
 
 def may_begin(path: Path, overwrite: bool = False) -> None:

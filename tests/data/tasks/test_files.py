@@ -104,6 +104,16 @@ def test_parquet_without_its_package_names_it(tmp_path: Path, monkeypatch: pytes
 
 
 GOOD = "text\tlabel\nfirst\t0\nsecond\t1\n"
+
+
+def test_empty_texts_are_taken_where_they_are_allowed(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.tsv", GOOD + "".join(f"{n}\t{n % 2}\n" for n in range(8)) + "\t1\n")
+    data = load_labelled(file, ColumnRequest(allow_empty=True), hold_out=False)
+    assert sorted(example.text for part in data.splits.values() for example in part)[0] == ""
+    with pytest.raises(UserError, match="the text in 'text' is empty"):
+        load_labelled(file, hold_out=False)
+
+
 FAULTS = {
     "empty text": ("a.tsv", GOOD + " \t1\n", ColumnRequest(), r"a\.tsv, line 4: the text in 'text' is empty"),
     "empty label": ("a.tsv", GOOD + "third\t\n", ColumnRequest(), r"a\.tsv, line 4: the label is empty"),

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.batching import Batch
-from attnlab.data.encoded import text_examples
+from attnlab.data.encoded import encode, text_examples
 from attnlab.data.tasks.catalog import draw
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.jobs.classify.collapse import Collapsed
@@ -247,3 +247,12 @@ def test_only_the_second_text_is_cut(tiny_model: Make) -> None:
     assert found.cut == 1 and found.rows[0].cut and not found.rows[1].cut
     with pytest.raises(UserError, match="here, example 2: its first text has 30 tokens"):
         text_examples([LabelledText(first, 0, "cold"), LabelledText(long, 0, "cold")], tokenizer, 12, "here, ")
+
+
+def test_a_text_without_any_token_is_refused() -> None:
+    def without_special_tokens(texts: list[str], **_: object) -> dict[str, list[list[int]]]:
+        return {"input_ids": [[5] * len(text.split()) for text in texts], "token_type_ids": [[] for _ in texts]}
+
+    assert len(encode(without_special_tokens, ["a film", "good"], [], 8)) == 2
+    with pytest.raises(UserError, match="here, example 2: it is empty"):
+        encode(without_special_tokens, ["a film", ""], [], 8, "here, ")

@@ -201,7 +201,12 @@ def load_labelled(
 def read_texts(section: TextsSection) -> LabelledSet:
     """The examples of the task or the files that a section names: all of train, as many of dev and test as asked."""
     request = ColumnRequest(
-        section.text, section.pair, section.label, tuple(split_list(section.classes)), section.header
+        section.text,
+        section.pair,
+        section.label,
+        tuple(split_list(section.classes)),
+        section.header,
+        section.allow_empty,
     )
     dev, test, folder = (Path(path) if path else None for path in (section.dev, section.test, section.data_folder))
     data = load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)

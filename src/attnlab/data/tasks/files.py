@@ -90,7 +90,10 @@ def labelled_from_tables(
             f"the label {words['train'][0]!r} of the first row occurs once: if that row is a header, add --header."
         )
     classes, names = _classes(train, words["train"], request, columns)
-    splits = {split: _examples(table, columns, words[split], classes, clean) for split, table in tables.items()}
+    splits = {
+        split: _examples(table, columns, words[split], classes, clean, request.allow_empty)
+        for split, table in tables.items()
+    }
     needed = SPLITS if hold_out else SPLITS[:2]
     if missing := [split for split in needed if split not in splits]:
         made, note = splitter(splits["train"], missing, seed)
@@ -159,20 +162,25 @@ def label_of(table: FileTable, row: FileRow, column: str) -> str:
 
 
 def _examples(
-    table: FileTable, columns: Columns, words: list[str], classes: Mapping[str, int], clean: Callable[[str], str]
+    table: FileTable,
+    columns: Columns,
+    words: list[str],
+    classes: Mapping[str, int],
+    clean: Callable[[str], str],
+    allow_empty: bool,
 ) -> list[LabelledText]:
     examples = []
     for row, word in zip(table.rows, words, strict=True):
         if word not in classes:
             raise UserError(f"{table.where(row)}: the label {word!r} is not among {', '.join(classes)}.")
-        pair = clean(text_of(table, row, columns.pair)) if columns.pair else None
-        examples.append(LabelledText(clean(text_of(table, row, columns.text)), classes[word], pair))
+        pair = clean(text_of(table, row, columns.pair, allow_empty)) if columns.pair else None
+        examples.append(LabelledText(clean(text_of(table, row, columns.text, allow_empty)), classes[word], pair))
     return examples
 
 
-def text_of(table: FileTable, row: FileRow, column: str) -> str:
+def text_of(table: FileTable, row: FileRow, column: str, allow_empty: bool = False) -> str:
     value = _field(table, row, column)
-    if value is None or not str(value).strip():
+    if value is None or not (allow_empty or str(value).strip()):
         raise UserError(f"{table.where(row)}: the text in {column!r} is empty: fill it or remove the row.")
     if not isinstance(value, str):
         raise UserError(f"{table.where(row)}: expected a text in {column!r}, got {value!r:.40}.")

@@ -71,6 +71,8 @@ class ColumnRequest:
     classes: tuple[str, ...] = ()
     """Names of the classes, in order."""
     header: bool | None = None
+    allow_empty: bool = False
+    """Whether a text may be empty."""
 
 
 class Columns(NamedTuple):

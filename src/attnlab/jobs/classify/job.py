@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -32,6 +33,7 @@ from attnlab.models.pretrained.tuning import learning
 from attnlab.models.pretrained.tuning.prompt import Prompted
 from attnlab.runs import RunFolder, fresh_path
 from attnlab.runs.checkpoints import load_best
+from attnlab.runs.folder import INPUTS
 from attnlab.runs.predictions import write_predictions
 from attnlab.stats.scores import Scores
 from attnlab.training.adversarial import Adversarial
@@ -52,6 +54,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         super().__init__(config)
         self.tried: list[str] = []
         """One sentence per earlier attempt at a higher rate."""
+        self.folder: Path | None = None
+        """Of the run, once it starts."""
 
     @property
     def rate(self) -> float:
@@ -64,6 +68,9 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         options = (
             options if options.path or options.dry_run else replace(options, path=fresh_path(options.root, self.kind))
         )
+        self.folder = options.path and Path(os.path.abspath(options.path))
+        if options.resume:
+            self._find_inputs()
         while True:
             try:
                 return super().run(options)
@@ -121,7 +128,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             train,
             evaluate,
             metric,
-            facts=data.facts()
+            facts=self._facts(data)
             | {
                 "cut": {split: part.cut for split, part in texts.items()},
                 "weights": fingerprint(loaded.folder),
@@ -133,6 +140,27 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             whole=loaded.model if config.tuning.method == "head" else None,
             passages=page_passages,
         )
+
+    def _find_inputs(self) -> None:
+        """Texts that are stored in the run folder are read from where that folder is now."""
+        data = self.config.data
+        for name in ("task", "dev"):
+            before = Path(getattr(data, name) or "")
+            if before.parent.name == INPUTS and self.folder is not None:
+                now = self.folder / INPUTS / before.name
+                if now.is_file() and not before.exists():
+                    setattr(data, name, str(now))
+
+    def _facts(self, data: LabelledSet) -> dict[str, Any]:
+        """About the data; a file in the run folder by its path there, since the folder may be moved."""
+
+        def inside(path: str) -> str:
+            here = self.folder
+            return str(Path(path).relative_to(here)) if here and Path(path).is_relative_to(here) else path
+
+        facts = data.facts()
+        files = {split: file | {"path": inside(file["path"])} for split, file in facts["files"].items()}
+        return facts | {"data": inside(facts["data"]), "files": files}
 
     def _evaluation(
         self, examples: Mapping[str, Examples], labels: Mapping[str, Tensor], device: str, watch: collapse.CollapseWatch
