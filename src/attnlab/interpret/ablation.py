@@ -18,7 +18,7 @@ from torch import Tensor
 
 from attnlab.base.errors import UserError
 from attnlab.interpret.measured import Measured
-from attnlab.interpret.removal import How, ModelPart, Remover, name_of, parts_of
+from attnlab.interpret.removal import ModelPart, Remover, name_of, parts_of
 from attnlab.stats.intervals import Mean, Proportion
 
 POINTS = 24  # of a curve: a model with more heads loses several per point
@@ -39,7 +39,7 @@ class Effect:
 class Ablation:
     run: str
     source: str
-    how: How
+    how: str
     examples: int
     main: str
     better: str
@@ -69,7 +69,7 @@ def plain(mean: Mean) -> dict[str, Any]:
     return {"mean": mean.mean, "interval": mean.interval, "examples": mean.count}
 
 
-def ablate(measured: Measured, parts: Sequence[ModelPart] | None = None, how: How = "mean", seed: int = 0) -> Ablation:
+def ablate(measured: Measured, parts: Sequence[ModelPart] | None = None, how: str = "mean", seed: int = 0) -> Ablation:
     """Remove each part alone; all heads if none are named."""
     parts = parts_of(measured.model, "head") if parts is None else list(parts)
     remover = Remover(measured, how, seed)
@@ -114,7 +114,7 @@ class CurvePoint:
 @dataclass(frozen=True)
 class Curve:
     run: str
-    how: How
+    how: str
     measure: str
     chosen_on: int
     """Examples that chose the order."""

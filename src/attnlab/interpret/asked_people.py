@@ -25,14 +25,7 @@ from attnlab.models.loading import load_gpt
 from attnlab.models.run_questions import has_questions, run_questions
 
 BEFORE, FIRST, MIDDLE, LAST, AFTER, MASK = range(6)
-PARTS = (
-    "before the name",
-    "first token of the name",
-    "middle of the name",
-    "last token of the name",
-    "after the name",
-    "MASK",
-)
+PARTS = ("before name", "first of name", "middle of name", "last of name", "after name", "MASK")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, UNKNOWN_CHAR, Vocabulary
 from attnlab.interpret.asked_people import PARTS, AskedPerson, AskedRun, by_length, mean_by_part
 from attnlab.interpret.recorder import record
 from attnlab.interpret.subject import gpt_subject
@@ -49,6 +49,14 @@ class TokenView:
     probability: float | None
     rank: int | None
     """1: the most probable."""
+
+
+SHOWN = {MASK_CHAR: "MASK", UNKNOWN_CHAR: "UNKNOWN", PAD_CHAR: "PAD", " ": "␣", "\n": "↵", "\t": "⇥"}
+
+
+def shown_token(token: str) -> str:
+    """A token for a table or figure."""
+    return SHOWN.get(token, token)
 
 
 @dataclass(frozen=True)
@@ -164,8 +172,8 @@ def lens_questions(asked: AskedRun) -> QuestionLens:
         chosen = logits.gather(-1, target)[..., 0]  # (L, B, T)
         measures = (
             (chosen - logits.logsumexp(-1)).exp(),
-            (chosen >= logits.amax(-1)).float(),
-            (chosen >= logits[..., candidates].amax(-1)).float(),
+            _is_first(chosen, logits),
+            _is_first(chosen, logits[..., candidates]),
         )
         for kept, values in zip((probability, first, first_answer), measures, strict=True):
             for layer in range(layers):
@@ -177,6 +185,11 @@ def lens_questions(asked: AskedRun) -> QuestionLens:
         cells += _cells(people, layer - 1, probability[layer], first[layer], first_answer[layer])
     chance = float(counts.max()) / len(people)
     return QuestionLens(asked.name, asked.source, len(people), len(candidates), chance, cells, list(asked.notes))
+
+
+def _is_first(chosen: Tensor, logits: Tensor) -> Tensor:
+    """1 where the chosen logit (L, B, T) is the largest of (L, B, T, V) alone: a tie says nothing."""
+    return ((logits >= chosen[..., None]).sum(-1) == 1).float()
 
 
 def _cells(

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
 
 import torch
 import torch.nn.functional as F
@@ -24,10 +23,8 @@ from attnlab.interpret.anatomy import Anatomy, anatomy
 from attnlab.interpret.measured import Measured
 from attnlab.interpret.recorder import edited, record
 
-What: TypeAlias = Literal["head", "attention", "mlp"]
-How: TypeAlias = Literal["zero", "mean", "resample"]
-WHAT: tuple[What, ...] = get_args(What)
-HOW: tuple[How, ...] = get_args(How)
+WHAT = ("head", "attention", "mlp")
+HOW = ("zero", "mean", "resample")
 
 
 @dataclass(frozen=True, order=True)
@@ -35,7 +32,7 @@ class ModelPart:
     """A head, or the mixer or MLP of a layer."""
 
     layer: int
-    what: What
+    what: str
     head: int | None = None
 
     def __str__(self) -> str:
@@ -47,12 +44,12 @@ def read_part(text: str) -> ModelPart:
     layer, _, rest = text.strip().partition(".")
     if layer.isdecimal() and rest.isdecimal():
         return ModelPart(int(layer), "head", int(rest))
-    if layer.isdecimal() and rest in WHAT:
-        return ModelPart(int(layer), "attention" if rest == "attention" else "mlp")
+    if layer.isdecimal() and rest in ("attention", "mlp"):
+        return ModelPart(int(layer), rest)
     raise UserError(f"{text!r} is not a part of a model: write 2.1 for head 1 of layer 2, or 2.attention, or 2.mlp.")
 
 
-def parts_of(model: nn.Module, what: What) -> list[ModelPart]:
+def parts_of(model: nn.Module, what: str) -> list[ModelPart]:
     """All heads, mixers or MLPs of a model, from the first layer on."""
     if what not in WHAT:
         raise UserError(unknown("part", what, WHAT))
@@ -82,7 +79,7 @@ def name_of(parts: Anatomy, part: ModelPart) -> str:
 class Remover:
     """Removes parts of a model in one of three ways; the means are computed once."""
 
-    def __init__(self, measured: Measured, how: How, seed: int = 0) -> None:
+    def __init__(self, measured: Measured, how: str, seed: int = 0) -> None:
         if how not in HOW:
             raise UserError(unknown("way of removing", how, HOW))
         if how == "resample" and measured.count < 2:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -27,12 +27,10 @@ from attnlab.interpret.recorder import edited, record
 from attnlab.models.gpt import GPT
 from attnlab.stats.intervals import Mean
 
-Site: TypeAlias = Literal["stream", "attention", "mlp"]
-Corruption: TypeAlias = Literal["noise", "exchange"]
-Measure: TypeAlias = Literal["probability", "logit"]
-Target: TypeAlias = Literal["right", "own"]
-
-SITES: dict[str, str] = {"stream": "output", "attention": "attention.output", "mlp": "mlp.output"}
+CORRUPTIONS = ("noise", "exchange")
+MEASURES = ("probability", "logit")
+TARGETS = ("right", "own")
+SITES = {"stream": "output", "attention": "attention.output", "mlp": "mlp.output"}
 EMBEDDINGS = -1
 """The layer before the first: the residual stream that enters block 0."""
 TOKENS_AT_ONCE = 16_384
@@ -40,30 +38,30 @@ TOKENS_AT_ONCE = 16_384
 
 @dataclass(frozen=True)
 class TraceOptions:
-    corruption: Corruption = "noise"
+    corruption: str = "noise"
     noise: float = 3.0
     """Standard deviations of the embeddings of the names' tokens."""
     draws: int = 4
-    sites: tuple[Site, ...] = ("stream", "attention", "mlp")
+    sites: tuple[str, ...] = tuple(SITES)
     window: int = 1
     """Layers restored together around a layer, for attention and mlp: in a deep model one of them does little."""
-    measure: Measure = "probability"
+    measure: str = "probability"
     """"logit" is log p/(1 − p): the logit of the answer against all other tokens together."""
-    target: Target = "right"
+    target: str = "right"
     """"own": the probability of the model's own answer, right or not."""
     only_right: bool = False
     """Leave out the people about whom the model is wrong."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, value, kind in (
-            ("corruption", self.corruption, Corruption),
-            ("measure", self.measure, Measure),
-            ("target", self.target, Target),
-            *(("site", site, Site) for site in self.sites),
+        for name, value, choices in (
+            ("corruption", self.corruption, CORRUPTIONS),
+            ("measure", self.measure, MEASURES),
+            ("target", self.target, TARGETS),
+            *(("site", site, tuple(SITES)) for site in self.sites),
         ):
-            if value not in get_args(kind):
-                raise UserError(unknown(name, value, get_args(kind)))
+            if value not in choices:
+                raise UserError(unknown(name, value, choices))
         if self.draws < 1 or self.window < 1 or self.noise <= 0:
             raise UserError("the noise must be above 0, and there must be at least one draw and a window of one layer.")
 
