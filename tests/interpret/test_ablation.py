@@ -17,7 +17,7 @@ from attnlab.interpret.asked_people import AskedPerson
 from attnlab.interpret.measured import Measured, measure_questions, measure_text, open_measured
 from attnlab.interpret.recorder import record
 from attnlab.interpret.removal import ModelPart, Remover, parts_of, read_part
-from attnlab.models.asking import answer, prompt_of
+from attnlab.models.asking import prompt_of
 from attnlab.models.gpt import GPT, GPTShape
 
 TEXT = "".join(chr(97 + (n * n + n // 7) % 23) for n in range(400))
@@ -134,25 +134,6 @@ def _on_questions(model: GPT) -> Measured:
         tokens = prompt_of(VOCABULARY, question)
         people.append(AskedPerson(question, "", place, tokens, 1, 2, VOCABULARY.encode(place)[0]))
     return measure_questions(model, VOCABULARY, people)
-
-
-def test_the_score_of_questions_is_that_of_decoding() -> None:
-    """Whether greedy decoding gives the right answer, from one pass; and the probability of the model's own answer."""
-    model = gpt(seed=1)
-    measured = _on_questions(model)
-    questions = [TEXT[n * 11 : n * 11 + length] for n, length in enumerate((5, 9, 3, 7, 9))]
-    given = answer(model, VOCABULARY, questions)
-    people = [
-        AskedPerson(q, "", g.text, prompt_of(VOCABULARY, q), 1, 2, 3)
-        for q, g in zip(questions, given, strict=True)
-        if len(g.text) + len(q) < 20  # decoding stopped by itself, not at the end of the context
-    ]
-    if people:
-        own = measure_questions(model, VOCABULARY, people).scores()
-        assert own["accuracy"].all()
-    wrong = measured.scores()["accuracy"]
-    expected = [g.text == TEXT[n * 5 : n * 5 + 2 + n % 3] for n, g in enumerate(given)]
-    assert wrong.bool().tolist() == expected
 
 
 def test_effects_are_paired_ranked_and_have_intervals() -> None:

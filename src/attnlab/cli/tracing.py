@@ -80,7 +80,7 @@ def ablate(
         return _print_json(ablation.as_dict() | ({"curve": line.as_dict()} if line else {}))
     measures = list(ablation.before)
     before = ", ".join(f"{name} {_plus_minus(mean)}" for name, mean in ablation.before.items())
-    console.result(f"{ablation.source}: {ablation.examples:,} examples; nothing removed: {before}")
+    console.result(f"{ablation.source}: n = {ablation.examples:,}; nothing removed: {before}")
     rows = [
         [str(effect.part), *(_plus_minus(effect.changes[name], "+.4f") for name in measures)]
         for effect in ablation.effects

@@ -110,6 +110,8 @@ def measure_text(
     notes = []
     if unknown := int((ids == vocabulary.unknown).sum()):
         notes.append(f"{unknown} of {len(ids)} tokens of {source} are not in the model's vocabulary.")
+    if len(blocks) == 1:
+        notes.append(f"{source} is one block of {blocks.tokens.shape[1]} tokens: there are no intervals.")
     batches = []
     for rows in _even(list(range(len(blocks))), TOKENS_AT_ONCE // blocks.tokens.shape[1]):
         tokens, targets = blocks.tokens[rows], blocks.targets[rows]
