@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from attnlab.data.question_template import QuestionTemplate
 from attnlab.data.text.reading import read_lines
 from attnlab.evaluation.answer_trace import CorpusLine, PretrainingText
-from attnlab.evaluation.question_template import QuestionTemplate
 
 HEADER = ("question", "answer", "expected", "kind", "lines")
 NO_NAME = "no person in the question"

@@ -8,15 +8,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from attnlab.base.errors import UserError
-from attnlab.base.files import sha256
-from attnlab.config import check
-from attnlab.config.world import WorldSection
-from attnlab.data.questions import Pair, read_pairs
+from attnlab.data.question_template import QuestionTemplate
+from attnlab.data.questions import Pair
 from attnlab.data.text.reading import read_lines
-from attnlab.data.world.world import SPLITS, World, world_of
+from attnlab.data.world.world import World
 from attnlab.evaluation.answer_trace import CorpusLine, PretrainingText
-from attnlab.evaluation.question_template import QuestionTemplate
+from attnlab.models.run_questions import has_questions, note_if_changed, run_questions, run_world
 from attnlab.runs import is_run, read_config, read_record
 
 
@@ -60,14 +57,14 @@ def find_sources(run: Path, corpus: Path | None = None) -> Sources:
     """Follow a run back to the pretraining it started from; `corpus` replaces the recorded one."""
     notes: list[str] = []
     runs = ancestry(run)
-    questions = [_questions(each, notes) for each in runs]
-    trained_on = [part.get("train", []) for each, part in zip(runs, questions, strict=True) if _has_questions(each)]
+    questions = [run_questions(each, notes) for each in runs]
+    trained_on = [part.get("train", []) for each, part in zip(runs, questions, strict=True) if has_questions(each)]
     pretrained = next((each for each in runs if not _is_finetuning(each)), None)
     text: PretrainingText | None
     if corpus is not None:
         text = _read(corpus)
         if pretrained is not None:
-            _note_if_changed(corpus, read_record(pretrained), "sha256", notes)
+            note_if_changed(corpus, read_record(pretrained), "sha256", notes)
     elif pretrained is not None:
         text = _pretraining_text(pretrained, notes)
     elif (parent := _parent(runs[-1])) is not None:
@@ -76,7 +73,7 @@ def find_sources(run: Path, corpus: Path | None = None) -> Sources:
     else:
         text = PretrainingText([])
         notes.append(f"{run} was not pretrained: no answer can come from a line of text.")
-    world = _world(read_config(runs[-1]))
+    world = run_world(read_config(runs[-1]))
     learned = pretrained is not None and _names_learned(read_config(pretrained))
     return Sources(questions[0], [pair for part in trained_on for pair in part], text, world, notes, learned)
 
@@ -104,61 +101,21 @@ def _is_finetuning(run: Path) -> bool:
     return read_record(run)["kind"] == "finetune"
 
 
-def _has_questions(run: Path) -> bool:
-    """It trained on questions: on nothing else, or mixed into its text."""
-    data = read_config(run).get("data", {})
-    return _is_finetuning(run) or bool(data.get("questions") or data.get("world_questions"))
-
-
-def _world(config: Mapping[str, Any]) -> World | None:
-    data = config.get("data", {})
-    return None if data.get("corpus") or data.get("train") else world_of(check(WorldSection, config["world"]))
-
-
-def _questions(run: Path, notes: list[str]) -> dict[str, list[Pair]]:
-    config, record = read_config(run), read_record(run)
-    world = _world(config)
-    if world is not None:
-        return {split: world.questions(split) for split in SPLITS}
-    questions = {}
-    for split in SPLITS:
-        data = config.get("data", {})
-        path = data.get("questions") if split == "train" and data.get("questions") else data.get(split)
-        if path is None:
-            continue
-        if not Path(path).is_file():
-            notes.append(f"{path}, the {split} questions of {run}, no longer exists.")
-            continue
-        _note_if_changed(Path(path), record, f"{split}_sha256", notes)
-        questions[split] = read_pairs(Path(path))
-    return questions
-
-
 def _pretraining_text(run: Path, notes: list[str]) -> PretrainingText | None:
     config, record = read_config(run), read_record(run)
     dev_share = config["data"].get("dev_share")
     if dev_share:
         notes.append(f"{run} held out {dev_share:.0%} of its lines for dev; they count as pretraining text here.")
-    world = _world(config)
+    world = run_world(config)
     if world is not None:
         return PretrainingText(CorpusLine(number, text) for number, text in enumerate(world.documents(), start=1))
     corpus = Path(config["data"]["corpus"])
     if not corpus.is_file():
         notes.append(f"{corpus}, the corpus of {run}, no longer exists: give --corpus to trace answers.")
         return None
-    _note_if_changed(corpus, record, "sha256", notes)
+    note_if_changed(corpus, record, "sha256", notes)
     return _read(corpus)
 
 
 def _read(corpus: Path) -> PretrainingText:
     return PretrainingText(CorpusLine(number, text) for number, text in read_lines(corpus))
-
-
-def _note_if_changed(path: Path, record: Mapping[str, Any], key: str, notes: list[str]) -> None:
-    expected = record.get("data", {}).get(key)
-    try:
-        changed = expected is not None and sha256(path) != expected
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}.") from None
-    if changed:
-        notes.append(f"{path} is not the file the model was trained on: its checksum differs from the run's record.")

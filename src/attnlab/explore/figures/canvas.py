@@ -81,14 +81,19 @@ def heatmap(panel: Axes, matrix: Array, limit: float | None = None, digits: int 
             panel.text(column, row, shown, ha="center", va="center", fontsize=9, color=colour)
 
 
-def save(draw: Callable[[], Figure], path: Path) -> Path:
-    """Check the path first, then draw: nothing is computed for a file that cannot be written."""
+def check_path(path: Path) -> None:
+    """Raise for a file that cannot be written as a figure, before anything is computed for it."""
     formats = Figure().canvas.get_supported_filetypes()
     suffix = path.suffix.removeprefix(".").lower()
     if suffix not in formats:
         raise UserError(f"{path}: " + unknown("figure format", suffix or "(none)", formats))
     if not path.parent.is_dir():
         raise UserError(f"{path}: the folder {path.parent} does not exist; create it first or give another one.")
+
+
+def save(draw: Callable[[], Figure], path: Path) -> Path:
+    """Check the path first, then draw."""
+    check_path(path)
     try:
         draw().savefig(path)
     except OSError as error:

@@ -2,8 +2,8 @@
 
 import pytest
 
+from attnlab.data.question_template import QuestionTemplate
 from attnlab.data.sequences import common_start
-from attnlab.evaluation.question_template import QuestionTemplate
 
 
 @pytest.mark.parametrize(
