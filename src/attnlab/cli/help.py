@@ -133,6 +133,7 @@ OVERVIEW = tuple(
         ("resume", "train", TRAIN, "Resume an interrupted or failed run from its last checkpoint."),
         ("ask", "ask", USE, "Ask a fine-tuned model; it answers with its confidence."),
         ("evaluate", "evaluate", USE, "Ask many questions: accuracy, calibration, what was made up."),
+        ("heads", "heads", USE, "Name the heads of a model: previous-token, induction, separator and others."),
         ("predict", "predict", USE, "Predict the class of texts with a classifier."),
         ("export", "export", USE, "Export a classifier as a plain folder of transformers."),
         ("runs", "runs", MANY, "List runs, show one, compare two."),
