@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.tiny_models import tiny_model
 from torch import Tensor
 
 from attnlab.attention.starter import write_starter
@@ -18,7 +19,7 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.interpret.head_figures import head_map
 from attnlab.interpret.heads import KINDS, HeadReport, chance, patterns, score, score_heads, score_passages
 from attnlab.interpret.passages import Passages, is_separator, passages_of, repeated_random
-from attnlab.interpret.subject import Subject, gpt_subject
+from attnlab.interpret.subject import Subject, gpt_subject, open_subject
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.model import BertModel
 from attnlab.models.gpt import GPT, GPTShape
@@ -173,7 +174,7 @@ def test_other_mixers_with_weights(attention: str) -> None:
 def test_a_persons_own_mixer(tmp_path: Path) -> None:
     mixer, _ = write_starter("mine", tmp_path)
     report = score_heads(gpt(str(mixer)), draws=2)
-    assert {place for place in report.scores("induction").heads} == {(n, h) for n in (0, 1) for h in range(4)}
+    assert set(report.scores("induction").heads) == {(n, h) for n in (0, 1) for h in range(4)}
 
 
 def test_a_mixer_without_weights_is_one_sentence() -> None:
@@ -201,28 +202,16 @@ def test_a_bidirectional_model_has_no_induction_and_marks_are_keys_only() -> Non
     assert report.scores("separator", "text").chance > 0
 
 
-def test_t5_is_scored_in_its_encoder() -> None:
-    transformers = pytest.importorskip("transformers")
-    from attnlab.interpret.passages import _framed
-    from attnlab.interpret.subject import Tokens
-
-    config = transformers.T5Config(
-        vocab_size=30, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0
-    )
-    model = transformers.T5ForConditionalGeneration(config).eval()
-
-    def inputs(ids: Tensor) -> dict[str, Tensor]:
-        return {"input_ids": ids, "decoder_input_ids": torch.zeros(len(ids), 1, dtype=torch.long)}
-
-    tokens = Tokens([chr(97 + n) for n in range(30)], frozenset({0, 1}), 64, [], [1], lambda text: [], inputs)
-    passages = _framed("random tokens", tokens, torch.arange(2, 12).repeat(3, 2), [])
-
-    class Reader:
-        def tokens(self) -> Tokens:
-            return tokens
-
-    subject = Subject("t5", model, Reader(), causal=False)  # type: ignore[arg-type]
-    assert set(score_passages(subject, passages)[0].heads) == {(n, h) for n in range(2) for h in range(4)}
+@pytest.mark.parametrize(("family", "first"), [("bert", 2), ("mpnet", 2), ("distilbert", 2), ("t5", 2)])
+def test_models_of_transformers_by_their_folder(family: str, first: int, tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    subject = open_subject(tiny_model(tmp_path / family, family))
+    report = score_heads(subject, "the film was good. the plot is not very good and the actors", draws=2)
+    assert {scores.kind for scores in report.kinds} == set(KINDS) - {"induction"}
+    assert set(report.kinds[0].heads) == {(n, h) for n in range(2) for h in range(2)}  # of T5, the encoder
+    passages = repeated_random(subject, 5, draws=2)
+    assert passages.ids.shape == (2, 12) and passages.special.sum() == 4
+    assert passages.ids[0, 0] == first and passages.ids[0, -1] == 3  # [CLS] and [SEP]
 
 
 @pytest.mark.parametrize(

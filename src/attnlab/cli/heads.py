@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from attnlab.base import console
-from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
@@ -53,12 +52,10 @@ def heads(
     from attnlab.interpret.subject import open_subject
 
     content = read_text(text) if text is not None else None
-    if content is not None and not content.strip():
-        raise UserError(f"{text} is empty: give a text.")
     if checkpoints:
         history = score_checkpoints(Path(source), content, draws, length, seed)
         notes, rows = history.reports[-1].notes, history.rows()
-        _save(lambda: head_curves([history]), figure)
+        _save(lambda: head_curves(history), figure)
     else:
         report = score_heads(open_subject(source), content, draws, length, seed)
         notes, rows = report.notes, report.rows()

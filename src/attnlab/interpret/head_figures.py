@@ -53,20 +53,16 @@ def _panel(panel: Any, scores: KindScores, layers: int, heads: int) -> Any:
     return shown
 
 
-def head_curves(histories: Sequence[HeadHistory], kinds: Sequence[str] = ("previous", "induction")) -> Figure:
-    """Validation loss by step, and below it the strongest head of each kind; runs side by side on the same axes."""
+def head_curves(history: HeadHistory, kinds: Sequence[str] = ("previous", "induction")) -> Figure:
+    """Validation loss by step, and below it the score of the strongest head of each kind."""
     with plt.rc_context(STYLE):
-        size = (1.2 + 4.2 * len(histories), 5.2)
-        figure, grid = plt.subplots(2, len(histories), figsize=size, sharex=True, sharey="row", squeeze=False)
-        for upper, lower, history in zip(*grid, histories, strict=True):
-            upper.plot(*history.loss, color=COLOURS[5], linewidth=1.8)
-            upper.set(title=history.name)
-            for kind, colour in zip(kinds, COLOURS, strict=False):
-                lower.plot(history.steps, history.strongest(kind), color=colour, linewidth=1.8, label=kind)
-                chance = history.reports[-1].scores(kind).chance
-                lower.axhline(chance, color=colour, linestyle=":", linewidth=1)
-            lower.set(xlabel="step", ylim=(0, 1.02))
-        grid[0][0].set_ylabel("validation loss")
-        grid[1][0].set_ylabel("score of the strongest head")
-        grid[1][0].legend(title="dotted: chance")
+        figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True)
+        upper.plot(*history.loss, color=COLOURS[5], linewidth=1.8)
+        upper.set(title=history.name, ylabel="validation loss")
+        for kind, colour in zip(kinds, COLOURS, strict=False):
+            lower.plot(history.steps, history.strongest(kind), color=colour, linewidth=1.8, label=kind)
+            chance = history.reports[-1].scores(kind).chance
+            lower.axhline(chance, color=colour, linestyle=":", linewidth=1)
+        lower.set(xlabel="step", ylabel="score of the strongest head", ylim=(0, 1.02))
+        lower.legend(title="dotted: chance")
         return figure

@@ -42,15 +42,16 @@ def score_checkpoints(
     """Score the heads at every checkpoint, all on the same sequences."""
     if not is_run(run):
         raise UserError(f"{run} is no run: only a run has checkpoints.")
+    kept = Checkpoints(run / "checkpoints").steps()
+    if not kept:
+        raise UserError(f"{run} has kept no checkpoints: train it with --save-every and a large --keep.")
     subject = open_subject(run)
     steps, reports = [], []
-    for path in Checkpoints(run / "checkpoints").steps():
+    for path in kept:
         try:
             load_weights(subject.model, read_checkpoint(path).tensors["model"])
         except (Damaged, ValueError) as problem:
             raise UserError(f"{path} cannot be scored: {problem}.") from None
         steps.append(int(path.name.removeprefix("step-")))
         reports.append(score_heads(subject, text, draws, length, seed))
-    if not steps:
-        raise UserError(f"{run} has kept no checkpoints: train it with --save-every and a large --keep.")
     return HeadHistory(str(run), steps, reports, series(run / "metrics.jsonl", "dev", "loss"))

@@ -212,21 +212,21 @@ class _TransformersReader:
         return Reading(text, inputs, *_shown(self.tokenizer, ids))
 
     def tokens(self) -> Tokens:
-        tokenizer = self.tokenizer
+        tokenizer, fill = self.tokenizer, {"attention_mask": torch.ones_like, "token_type_ids": torch.zeros_like}
         names = [str(name) for name in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
-        sample = self("a", None)  # what a text looks like: the marks around it, the arguments of the forward
-        ids, text_at = sample.inputs["input_ids"][0].tolist(), sample.special.index(False)
-        end = len(ids) - sample.special[::-1].index(False)
-        fill = {"attention_mask": torch.ones_like, "token_type_ids": torch.zeros_like}
+
+        def encode(text: str, marks: bool = False) -> list[int]:
+            return list(tokenizer(text, add_special_tokens=marks, verbose=False)["input_ids"])
 
         def inputs(rows: Tensor) -> dict[str, Tensor]:
-            return {"input_ids": rows} | {name: fill[name](rows) for name in sample.inputs if name in fill}
+            taken = [name for name in tokenizer.model_input_names if name in fill]
+            return {"input_ids": rows} | {name: fill[name](rows) for name in taken}
 
-        def encode(text: str) -> list[int]:
-            return list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
-
+        word, framed = encode("a"), encode("a", marks=True)
+        start = next(n for n in range(len(framed)) if framed[n : n + len(word)] == word)
+        around = framed[:start], framed[start + len(word) :]
         special = frozenset(tokenizer.all_special_ids) | _unused(names)
-        return Tokens(names, special, self.longest, ids[:text_at], ids[end:], encode, inputs)
+        return Tokens(names, special, self.longest, *around, encode, inputs)
 
 
 @dataclass(frozen=True)
