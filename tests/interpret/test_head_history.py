@@ -1,68 +1,51 @@
-"""The scores at the checkpoints of a run are those of its weights then; the commands of the page run."""
+"""`attnlab heads`, and the scores at the checkpoints of a run, which are those of its weights then."""
 
 from __future__ import annotations
 
 import json
-import re
-import shlex
 import shutil
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
+from typer.testing import CliRunner
 
 from attnlab.base.errors import UserError
-from attnlab.data.text.repeats import ALPHABET, repeated_strings
+from attnlab.cli import app
+from attnlab.data.text.repeats import repeated_strings
 from attnlab.interpret.head_history import score_checkpoints
 from attnlab.interpret.heads import score_heads
 from attnlab.interpret.subject import open_subject
 from attnlab.runs.checkpoints import load_weights, read_checkpoint
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
-DOCS = Path(__file__).parents[2] / "docs"
-SECTION = (DOCS / "interpret.md").read_text(encoding="utf-8").partition("## Name the heads")[2].partition("\n## ")[0]
-TINY = ("--steps", 4, "--save-every", 2, "--evaluate-every", 2, "--device", "cpu", "--batch-size", 4)
+TINY = [
+    "--steps",
+    "4",
+    "--save-every",
+    "2",
+    "--evaluate-every",
+    "2",
+    "--width",
+    "16",
+    "--batch-size",
+    "4",
+    "--device",
+    "cpu",
+    "--threads",
+    "1",
+]
 
 
 @pytest.fixture(scope="module")
-def place(attnlab: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the commands of the page have run, the trainings at a tiny size."""
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("heads")
-    (folder / "README.md").write_text((DOCS.parent / "README.md").read_text(encoding="utf-8"), encoding="utf-8")
-    for block in re.findall(r"```\n(.*?)```", SECTION, re.DOTALL):
-        for line in block.splitlines():
-            words: list[object] = [*shlex.split(line, comments=True)][1:]
-            if words[0] == "language":
-                words += TINY
-            if words[:2] == ["data", "repeats"]:
-                words += ["--characters", 4000]
-            done = attnlab(*words, cwd=folder)
-            assert done.returncode == 0, (line, done.stderr)
-            (folder / f"{' '.join(map(str, words[:2])).replace('/', '-')}.out").write_text(done.stdout)
-    return folder
+    (folder / "repeats.txt").write_text(repeated_strings(3000), encoding="utf-8")
+    words = ["language", "--config", "induction", "--corpus", str(folder / "repeats.txt"), "--run", str(folder / "run")]
+    done = CliRunner().invoke(app, [*words, *TINY])
+    assert done.exit_code == 0, done.output
+    return folder / "run"
 
 
-def test_the_commands_leave_figures_and_tables(place: Path) -> None:
-    for figure in ("heads.png", "induction.png"):
-        assert (place / figure).read_bytes().startswith(b"\x89PNG")
-    table = (place / "heads minilm.out").read_text()
-    assert "separator" in table and "induction" not in table and "chance" in table
-    by_step = (place / "heads runs-one-layer.out").read_text()
-    assert "dev loss" in by_step and "induction" in by_step
-
-
-def test_the_python_of_the_page_runs(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(place)
-    (code,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
-    names: dict[str, object] = {}
-    exec(code, names)
-    assert names["head"] in range(4)
-
-
-def test_every_checkpoint_is_scored_with_its_own_weights(place: Path) -> None:
-    run = place / "runs" / "two-layers"
+def test_every_checkpoint_is_scored_with_its_own_weights(run: Path) -> None:
     history = score_checkpoints(run, draws=3)
     assert history.steps == [2, 4] and history.loss[0] == [2, 4]
     for step, report in zip(history.steps, history.reports, strict=True):
@@ -76,46 +59,58 @@ def test_every_checkpoint_is_scored_with_its_own_weights(place: Path) -> None:
     assert history.strongest("induction")[1] == best
 
 
-def test_json_is_that_of_the_function(attnlab: Run, place: Path) -> None:
-    run = place / "runs" / "two-layers"
-    done = attnlab("heads", run, "--draws", 3, "--json")
-    assert json.loads(done.stdout) == json.loads(json.dumps(score_heads(open_subject(run), draws=3).rows()))
+def test_the_command_prints_the_strongest_heads_and_draws_all(run: Path, tmp_path: Path) -> None:
+    figure = tmp_path / "heads.png"
+    text = ["--text", str(run.parent / "repeats.txt"), "--figure", str(figure)]
+    done = CliRunner().invoke(app, ["heads", str(run), *text, "--top", "2", "--draws", "3"])
+    assert done.exit_code == 0, done.output
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    (layer, head), mean = score_heads(open_subject(run), draws=3).scores("induction").strongest(1)[0]
+    line = next(line for line in done.stdout.splitlines() if "induction" in line)
+    assert f" {layer}.{head} " in line and f" {mean.mean:.3f} " in line
+    assert "random tokens: 3 sequences of 48 tokens" in done.stdout
+
+
+def test_json_is_that_of_the_functions(run: Path) -> None:
+    words = ["heads", str(run), "--draws", "3", "--json"]
+    printed = json.loads(CliRunner().invoke(app, words).stdout)
+    assert printed == json.loads(json.dumps(score_heads(open_subject(run), draws=3).rows()))
+    by_step = json.loads(CliRunner().invoke(app, [*words, "--checkpoints"]).stdout)
+    assert by_step == json.loads(json.dumps(score_checkpoints(run, draws=3).rows()))
+
+
+def test_the_scores_by_step_stand_beside_the_loss(run: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["heads", str(run), "--checkpoints", "--figure", str(tmp_path / "by-step.png")])
+    assert done.exit_code == 0 and "dev loss" in done.stdout
+    assert (tmp_path / "by-step.png").stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("heads", "runs/two-layers", "--length", 99), "--length 99 is not possible here: give 4 to 16"),
-        (("heads", "runs/two-layers", "--text", "missing.txt"), "missing.txt does not exist"),
-        (("heads", "runs/two-layers", "--figure", "heads.xyz"), "unknown figure format 'xyz'"),
-        (("heads", "minilm", "--checkpoints"), "minilm is no run: only a run has checkpoints"),
-        (("data", "repeats", "repeats.txt"), "repeats.txt exists"),
-        (("data", "repeats", "nowhere/repeats.txt"), "the folder nowhere does not exist"),
+        ("heads RUN --length 99", "--length 99 is not possible here: give 4 to 24, half of the context."),
+        ("heads RUN --text missing.txt", "missing.txt does not exist: check the name."),
+        ("heads RUN --figure heads.xyz", "heads.xyz: unknown figure format 'xyz': choose from"),
+        ("heads minilm --checkpoints", "minilm is no run: only a run has checkpoints."),
+        ("data repeats RUN", "exists: give the name of a new file."),
+        ("data repeats nowhere/repeats.txt", "nowhere/repeats.txt: the folder nowhere does not exist"),
     ],
 )
-def test_mistakes_are_one_sentence(attnlab: Run, place: Path, words: tuple[object, ...], sentence: str) -> None:
-    done = attnlab(*words, cwd=place)
-    assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
+def test_mistakes_are_one_sentence(run: Path, words: str, sentence: str) -> None:
+    done = CliRunner().invoke(app, [str(run) if word == "RUN" else word for word in words.split()])
+    assert isinstance(done.exception, UserError) and sentence in str(done.exception)
 
 
-def test_a_run_without_checkpoints_is_one_sentence(place: Path, tmp_path: Path) -> None:
-    run = shutil.copytree(place / "runs" / "one-layer", tmp_path / "bare")
-    for checkpoint in (run / "checkpoints").glob("step-*"):
+def test_a_run_without_checkpoints_is_one_sentence(run: Path, tmp_path: Path) -> None:
+    bare = shutil.copytree(run, tmp_path / "bare")
+    for checkpoint in (bare / "checkpoints").glob("step-*"):
         shutil.rmtree(checkpoint)
     with pytest.raises(UserError, match="has kept no checkpoints: train it with --save-every and a large --keep"):
-        score_checkpoints(run)
+        score_checkpoints(bare)
 
 
-def test_the_text_is_random_strings_written_twice() -> None:
-    text = repeated_strings(20_000, seed=1)
-    assert text == repeated_strings(20_000, seed=1) != repeated_strings(20_000, seed=2)
-    assert set(text) == set(ALPHABET) and len(text) >= 20_000
-    position, lengths = 0, set()
-    while position < len(text):
-        fits = [k for k in range(4, 13) if text[position : position + k] == text[position + k : position + 2 * k]]
-        assert fits, position
-        lengths.add(fits[0])
-        position += 2 * fits[0]
-    assert lengths == set(range(4, 13))
-    counts = torch.tensor([float(text.count(letter)) for letter in ALPHABET])
-    assert counts.max() / counts.min() < 1.6
+def test_a_damaged_checkpoint_is_named(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "damaged")
+    (copy / "checkpoints" / "step-00000002" / "model.safetensors").write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"step-00000002 cannot be scored: model.safetensors does not match"):
+        score_checkpoints(copy)

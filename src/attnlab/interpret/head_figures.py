@@ -30,8 +30,9 @@ def head_map(report: HeadReport) -> Figure:
                     panel.axis("off")
                     continue
                 shown = _panel(panel, scores, layers, heads)
-                panel.set_xlabel("head" if row is grid[-1] else "")
             row[0].set_ylabel(f"on {source}\nlayer")
+        for panel in grid[-1]:
+            panel.set_xlabel("head")
         figure.colorbar(shown, ax=grid, label="score", shrink=0.8)
         figure.suptitle(f"Heads of {report.name}")
         return figure
