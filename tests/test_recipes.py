@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "compare",
     "ablate": "compare",
     "few-labels": "compare",
+    "induction": "language",
     "sweep": "sweep",
 }
 

@@ -47,6 +47,14 @@ def test_the_tables_are_the_results(page: str) -> None:
         assert "\n".join(table()) in text
 
 
+def test_the_page_of_induction_heads_is_what_its_script_writes() -> None:
+    script = _module("induction_heads")
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert script.BLOCK.search(page), "the place of the results is missing"
+    if script.DATA.exists():
+        assert script.renewed(page, script.load()) == page, "run: python docs/notebook/induction_heads.py"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_figure_is_there_and_small(page: str) -> None:
     named = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", (NOTEBOOK / page).read_text(encoding="utf-8"))

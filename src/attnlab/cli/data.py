@@ -121,6 +121,25 @@ def get(
     console.warn("movie.tsv contains the sentences of SST-2: never train on one of them and report on the other.")
 
 
+@app.command(epilog=example("attnlab data repeats repeats.txt"))
+def repeats(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The new text file.")],
+    characters: Annotated[int, typer.Option(min=100, help="Its length.")] = 1_000_000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the strings.")] = 0,
+) -> None:
+    """Write a text of random strings, each written twice: what induction heads learn from."""
+    from attnlab.base.files import write_text
+    from attnlab.data.text.repeats import repeated_strings
+
+    if out.exists():
+        raise UserError(f"{out} exists: give the name of a new file.")
+    if not out.parent.is_dir():
+        raise UserError(f"{out}: the folder {out.parent} does not exist; create it first or give another one.")
+    text = repeated_strings(characters, seed)
+    write_text(out, text)
+    _line(f"{out}: {len(text):,} characters")
+
+
 def _print(summary: dict[str, Any]) -> None:
     _line(summary["name"])
     for note in summary["notes"]:

@@ -134,6 +134,7 @@ OVERVIEW = tuple(
         ("sample", "sample", USE, "Let a trained GPT write: text after a prompt, or from nothing."),
         ("ask", "ask", USE, "Ask a fine-tuned model; it answers with its confidence."),
         ("evaluate", "evaluate", USE, "Evaluate a run on questions, a text or labelled texts."),
+        ("heads", "heads", USE, "Name the heads of a model: previous-token, induction, separator and others."),
         ("predict", "predict", USE, "Predict the class of texts with a classifier."),
         ("export", "export", USE, "Export a classifier as a plain folder of transformers."),
         ("ablate", "tracing", USE, "Remove heads, mixers or MLPs of a model, and rank them by what changes."),

@@ -7,10 +7,11 @@ recording = record(subject.model, **reading.inputs)
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from attnlab.base.errors import UserError
 from attnlab.data.tokenizers.vocabulary import SPECIAL, Vocabulary
 from attnlab.data.tokenizers.wordpiece import WordPiece
+from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.trained import load_bert
 from attnlab.models.gpt import GPT
 from attnlab.models.loading import load_gpt
@@ -50,13 +52,40 @@ class Reading:
     """What was changed or added, one sentence each."""
 
 
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a model, for sequences that are built from ids and not read from a text."""
+
+    names: list[str]
+    """By id."""
+    special: frozenset[int]
+    """Marks of the tokenizer, and places in its vocabulary that no text uses."""
+    longest: int
+    """Tokens in one sequence, the marks around it included."""
+    before: list[int]
+    after: list[int]
+    """The marks around a sequence, such as [CLS] and [SEP]."""
+    encode: Callable[[str], list[int]]
+    """The ids of a text of any length, without marks."""
+    inputs: Callable[[Tensor], dict[str, Tensor]]
+    """Ids (B, T), marks included, as the arguments of the model's forward."""
+
+
+class Reader(Protocol):
+    """How one family of models reads."""
+
+    def __call__(self, text: str, second: str | None) -> Reading: ...
+
+    def tokens(self) -> Tokens: ...
+
+
 @dataclass
 class Subject:
-    """A model with a function that reads texts for it."""
+    """A model with what reads texts for it."""
 
     name: str
     model: nn.Module
-    reader: Callable[[str, str | None], Reading]
+    reader: Reader
     causal: bool
 
     def read(self, text: str, second: str | None = None) -> Reading:
@@ -137,6 +166,12 @@ class _GPTReader:
         special = [token in SPECIAL for token in tokens]
         return Reading(text, {"tokens": torch.tensor([ids])}, tokens, special, notes=notes)
 
+    def tokens(self) -> Tokens:
+        longest = self.model.longest or self.model.shape.context
+        special = frozenset(range(len(SPECIAL)))
+        names = list(self.vocabulary.tokens)
+        return Tokens(names, special, longest, [], [], self.vocabulary.encode, lambda ids: {"tokens": ids})
+
 
 @dataclass(frozen=True)
 class _WordPieceReader:
@@ -155,6 +190,14 @@ class _WordPieceReader:
         }
         return Reading(text, inputs, tokens, special)
 
+    def tokens(self) -> Tokens:
+        pieces, config = self.tokenizer, self.model.config
+        assert isinstance(config, BertConfig)
+        names = list(pieces.vocabulary)
+        special = pieces.special_ids | _unused(names)
+        around = [pieces.cls_id], [pieces.sep_id]
+        return Tokens(names, special, config.context, *around, pieces.piece_ids, lambda ids: {"input_ids": ids})
+
 
 @dataclass(frozen=True)
 class _TransformersReader:
@@ -167,6 +210,23 @@ class _TransformersReader:
         _must_fit(len(ids), self.longest)
         inputs = {name: torch.tensor([encoded[name]]) for name in self.tokenizer.model_input_names if name in encoded}
         return Reading(text, inputs, *_shown(self.tokenizer, ids))
+
+    def tokens(self) -> Tokens:
+        tokenizer, fill = self.tokenizer, {"attention_mask": torch.ones_like, "token_type_ids": torch.zeros_like}
+        names = [str(name) for name in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
+
+        def encode(text: str, marks: bool = False) -> list[int]:
+            return list(tokenizer(text, add_special_tokens=marks, verbose=False)["input_ids"])
+
+        def inputs(rows: Tensor) -> dict[str, Tensor]:
+            taken = [name for name in tokenizer.model_input_names if name in fill]
+            return {"input_ids": rows} | {name: fill[name](rows) for name in taken}
+
+        word, framed = encode("a"), encode("a", marks=True)
+        start = next(n for n in range(len(framed)) if framed[n : n + len(word)] == word)
+        around = framed[:start], framed[start + len(word) :]
+        special = frozenset(tokenizer.all_special_ids) | _unused(names)
+        return Tokens(names, special, self.longest, *around, encode, inputs)
 
 
 @dataclass(frozen=True)
@@ -182,6 +242,21 @@ class _EncoderDecoderReader:
         inputs = {name: tensor for name, tensor in read.inputs.items() if name != "token_type_ids"}
         inputs["decoder_input_ids"] = torch.tensor([decoder])
         return Reading(text, inputs, read.tokens, read.special, _shown(self.tokenizer, decoder)[0])
+
+    def tokens(self) -> Tokens:
+        """Those of the encoder; the decoder has written nothing yet."""
+        encoder = _TransformersReader(self.tokenizer, self.longest).tokens()
+
+        def inputs(rows: Tensor) -> dict[str, Tensor]:
+            read = {name: tensor for name, tensor in encoder.inputs(rows).items() if name != "token_type_ids"}
+            return read | {"decoder_input_ids": torch.full((len(rows), 1), self.start)}
+
+        return replace(encoder, inputs=inputs)
+
+
+def _unused(names: Sequence[str]) -> frozenset[int]:
+    """Names in brackets, such as [unused7] and <extra_id_3>: their vectors were never trained."""
+    return frozenset(id_ for id_, name in enumerate(names) if re.fullmatch(r"\[.+\]|<.+>", name))
 
 
 def _shown(tokenizer: Any, ids: Sequence[int]) -> tuple[list[str], list[bool]]:

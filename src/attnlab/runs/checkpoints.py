@@ -85,6 +85,10 @@ class Checkpoints:
         found = self._named("best-")
         return read_checkpoint(found[-1]) if found else None
 
+    def steps(self) -> list[Path]:
+        """The folders of all checkpoints that were kept, oldest first."""
+        return self._named("step-")
+
     def keep_weights(self) -> None:
         """After the run: keep the best weights, or the last if none were evaluated; delete the rest."""
         last = None if self._named("best-") else self.newest()
