@@ -134,6 +134,7 @@ OVERVIEW = tuple(
         ("ask", "ask", USE, "Ask a fine-tuned model; it answers with its confidence."),
         ("evaluate", "evaluate", USE, "Ask many questions: accuracy, calibration, what was made up."),
         ("predict", "predict", USE, "Predict the class of texts with a classifier."),
+        ("inspect", "inspect", USE, "See the attention of a model on a text: every layer and head, on one page."),
         ("export", "export", USE, "Export a classifier as a plain folder of transformers."),
         ("runs", "runs", MANY, "List runs, show one, compare two."),
         ("compare", "compare", MANY, "Compare kinds of attention, or any settings of any job, fairly."),
