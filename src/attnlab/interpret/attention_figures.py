@@ -93,6 +93,7 @@ def _image(panel: Axes, matrix: Tensor) -> object:
     """Colours go with the square root, so that small weights can be seen."""
     from matplotlib.colors import PowerNorm
 
+    panel.spines[:].set_color(canvas.MUTED)
     return panel.imshow(matrix.numpy(), cmap=COLOURS, norm=PowerNorm(0.5, 0.0, 1.0), aspect="auto")
 
 

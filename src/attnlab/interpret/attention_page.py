@@ -25,7 +25,7 @@ from attnlab.interpret.steps import Steps, steps_of
 from attnlab.version import __version__
 
 PAGE = Path(__file__).with_name("page")
-MODULES = ("numbers", "matrix", "steps", "links", "heatmap", "keyboard", "parts", "style", "attention-view")
+MODULES = ("numbers", "matrix", "steps", "links", "heatmap", "keyboard", "parts", "words", "style", "attention-view")
 """In the order of their imports."""
 MARK = "attnlab inspect"
 LARGEST = 24_000_000
@@ -154,8 +154,9 @@ def _packed(maps: AttentionMaps, with_steps: bool) -> _Packed:
 def _sides(maps: AttentionMaps) -> list[Side]:
     """The text, and what the decoder has written."""
     sides: list[Side] = []
-    for attention in maps.attentions:
-        sides += [side for side in (attention.queries, attention.keys) if all(side is not other for other in sides)]
+    for side in (side for each in maps.attentions for side in (each.queries, each.keys)):
+        if all(side is not other for other in sides):
+            sides.append(side)
     return sides
 
 

@@ -1,23 +1,21 @@
 // <attention-view>: the attention of a model on one text, to look through.
 //
-// Its data are a property, or JSON in a script inside it:
-//
-//     <attention-view><script type="application/json">{"attentions": [...], ...}</script></attention-view>
+// Its data (ViewData, below) are its property `data`, or JSON in a script of type application/json inside it.
 
 import { decode, format } from "./numbers.js";
 import { keptPlaces, shownMatrix, valueAt } from "./matrix.js";
-import { stepsOfCell } from "./steps.js";
-import { drawLinks } from "./links.js";
-import { cellAt, drawHeatmap, drawThumbnail } from "./heatmap.js";
+import { influenceSteps, stepsOfCell } from "./steps.js";
+import { drawLinks, linkLayer } from "./links.js";
+import { cellAt, drawHeatmap, drawThumbnail, thumbnailSide } from "./heatmap.js";
 import { arrowKeys, moved } from "./keyboard.js";
-import { checkbox, choice, make, stepList, tokenButtons } from "./parts.js";
+import { checkbox, choice, make, outline, stepList, tokenButtons } from "./parts.js";
+import { cellInWords, named, sentence, tokenInWords, treatment } from "./words.js";
 import { STYLE } from "./style.js";
 
 /**
  * One attention of the model; numbers are places in the list of tensors.
  * @typedef {object} AttentionData
  * @property {string} name
- * @property {number} heads
  * @property {number} rows     place of the queries' tokens in `sides`
  * @property {number} columns  place of the keys' tokens in `sides`
  * @property {number | null} weights  (H, T, S)
@@ -28,9 +26,6 @@ import { STYLE } from "./style.js";
 
 /**
  * @typedef {object} ViewData
- * @property {string} model
- * @property {string} text
- * @property {string[]} notes
  * @property {string[]} remarks
  * @property {{tokens: string[], special: boolean[]}[]} sides
  * @property {AttentionData[]} attentions
@@ -40,6 +35,7 @@ import { STYLE } from "./style.js";
 
 const WEIGHTS = "weights";
 const INFLUENCE = "influence";
+const NOTHING = { row: null, column: null };
 
 class AttentionView extends HTMLElement {
   /** @type {ViewData | null} */
@@ -47,29 +43,38 @@ class AttentionView extends HTMLElement {
   #decoded = new Map();
   #state = { attention: 0, head: 0, kind: WEIGHTS, hideSpecial: false, hideFirst: false };
   /** The query and key that are highlighted; a token of the text is both. */
-  #marked = { row: null, column: null };
+  #marked = NOTHING;
+  /** The query and key that are stepped through. @type {number[] | null} */
   #cell = null;
+  /** @type {import("./matrix.js").Shown} */
+  #shown;
+  /** @type {import("./heatmap.js").Frame} */
+  #frame;
+  /** @type {HTMLCanvasElement} */
+  #canvas;
+  /** @type {{queries: HTMLElement[], keys: HTMLElement[]}} */
+  #tokens;
+  #dark = window.matchMedia("(prefers-color-scheme: dark)");
+  #recolour = () => this.#data && this.#show();
+  #replace = () => this.#data && this.#highlight();
 
   constructor() {
     super();
     const style = new CSSStyleSheet();
     style.replaceSync(STYLE);
     this.attachShadow({ mode: "open" }).adoptedStyleSheets = [style];
-    this.recolour = () => this.#data && this.#show();
-    this.place = () => this.#data && this.#highlight();
   }
 
   connectedCallback() {
     const inside = this.querySelector('script[type="application/json"]');
     if (inside && !this.#data) this.data = JSON.parse(inside.textContent);
-    this.scheme = window.matchMedia("(prefers-color-scheme: dark)");
-    this.scheme.addEventListener("change", this.recolour);
-    window.addEventListener("resize", this.place);
+    this.#dark.addEventListener("change", this.#recolour);
+    window.addEventListener("resize", this.#replace);
   }
 
   disconnectedCallback() {
-    this.scheme.removeEventListener("change", this.recolour);
-    window.removeEventListener("resize", this.place);
+    this.#dark.removeEventListener("change", this.#recolour);
+    window.removeEventListener("resize", this.#replace);
   }
 
   /** @returns {ViewData | null} */
@@ -78,10 +83,10 @@ class AttentionView extends HTMLElement {
   }
 
   set data(data) {
+    const [attention, head] = data.selected;
+    const kind = data.attentions[attention].weights === null ? INFLUENCE : WEIGHTS;
     this.#data = data;
     this.#decoded.clear();
-    const [attention, head] = data.selected ?? [0, 0];
-    const kind = data.attentions[attention].weights === null ? INFLUENCE : WEIGHTS;
     this.#state = { attention, head, kind, hideSpecial: false, hideFirst: false };
     this.#build();
     this.#show();
@@ -92,11 +97,16 @@ class AttentionView extends HTMLElement {
   }
 
   get #queries() {
-    return this.#data.sides[this.#attention.rows];
+    return this.#data.sides[this.#attention.rows].tokens;
   }
 
   get #keys() {
-    return this.#data.sides[this.#attention.columns];
+    return this.#data.sides[this.#attention.columns].tokens;
+  }
+
+  /** Whether weights are shown; else influence, which an attention has once for all heads. */
+  #usesWeights(attention) {
+    return attention.influence === null || (this.#state.kind === WEIGHTS && attention.weights !== null);
   }
 
   /** @param {number | null} place @returns {import("./numbers.js").Tensor | null} */
@@ -106,10 +116,10 @@ class AttentionView extends HTMLElement {
     return this.#decoded.get(place);
   }
 
-  /** The attention's matrix as it is shown; influence has none per head. @returns {import("./matrix.js").Shown} */
+  /** A matrix as it is shown. @param {AttentionData} attention @param {number} head */
   #matrix(attention, head) {
-    const { kind, hideSpecial, hideFirst } = this.#state;
-    const usesWeights = kind === WEIGHTS || attention.influence === null;
+    const { hideSpecial, hideFirst } = this.#state;
+    const usesWeights = this.#usesWeights(attention);
     const matrix = usesWeights ? this.#tensor(attention.weights).part(head) : this.#tensor(attention.influence.matrix);
     const rows = keptPlaces(this.#data.sides[attention.rows].special, hideSpecial, false);
     const columns = keptPlaces(this.#data.sides[attention.columns].special, hideSpecial, hideFirst);
@@ -118,151 +128,122 @@ class AttentionView extends HTMLElement {
 
   /** The parts that stay: controls, and places for the rest. */
   #build() {
-    const { attentions, sides } = this.#data;
+    const { attentions, sides, remarks } = this.#data;
     const change = (what) => {
       Object.assign(this.#state, what);
       this.#show();
     };
-    const controls = make("div", { class: "controls" });
-    if (attentions.some((each) => each.weights !== null && each.influence)) {
-      controls.append(choice("show", [WEIGHTS, INFLUENCE], this.#state.kind, (kind) => change({ kind })));
-    }
+    const controls = [checkbox("hide-first", "hide the first token as key", (hideFirst) => change({ hideFirst }))];
     if (sides.some((side) => side.special.includes(true))) {
-      controls.append(checkbox("hide-special", "hide special tokens", (hideSpecial) => change({ hideSpecial })));
+      controls.unshift(checkbox("hide-special", "hide special tokens", (hideSpecial) => change({ hideSpecial })));
     }
-    controls.append(checkbox("hide-first", "hide the first token as key", (hideFirst) => change({ hideFirst })));
-    const canvas = make("canvas", { tabindex: "0", role: "application" });
-    this.canvas = /** @type {HTMLCanvasElement} */ (canvas);
-    this.shadowRoot.replaceChildren(
-      ...this.#data.remarks.map((remark) => make("p", { class: "remark" }, sentence(remark))),
-      controls,
-      make("p", { class: "said", "aria-live": "polite" }),
-      make("div", { class: "grid", role: "group", "aria-label": "all layers and heads" }),
-      make("h2"),
-      make("p", { class: "remark agreement" }),
-      make("div", { class: "text", role: "group", "aria-label": "the text: a token shows its links" }),
-      make(
-        "div",
-        { class: "large" },
-        make("div", { class: "scroll" }, canvas),
-        make("div", { class: "panel" }, make("p", { class: "readout", "aria-live": "polite" }), make("div", { class: "calculation" })),
-      ),
-    );
-    this.#listen(this.canvas);
+    if (attentions.some((each) => each.weights !== null && each.influence)) {
+      controls.unshift(choice("show", [WEIGHTS, INFLUENCE], this.#state.kind, (kind) => change({ kind })));
+    }
+    this.shadowRoot.replaceChildren(...outline(remarks.map(sentence), controls));
+    this.#canvas = /** @type {HTMLCanvasElement} */ (this.#find(".large canvas"));
+    this.#listen(this.#canvas);
   }
 
+  /** @param {HTMLCanvasElement} canvas */
   #listen(canvas) {
-    const under = (event) => cellAt(this.shown, this.frame, event.offsetX, event.offsetY);
+    const under = (event) => cellAt(this.#shown, this.#frame, event.offsetX, event.offsetY);
     canvas.addEventListener("pointermove", (event) => {
       const cell = under(event);
-      this.#mark(cell ? { row: cell[0], column: cell[1] } : { row: null, column: null });
+      this.#mark(cell ? { row: cell[0], column: cell[1] } : NOTHING);
     });
-    canvas.addEventListener("pointerleave", () => this.#mark({ row: null, column: null }));
+    canvas.addEventListener("pointerleave", () => this.#mark(NOTHING));
+    canvas.addEventListener("blur", () => this.#mark(NOTHING));
     canvas.addEventListener("click", (event) => this.#stepThrough(under(event)));
     canvas.addEventListener("keydown", (event) => {
-      const { rows, columns } = this.shown;
-      const place = moved(event.key, rows.indexOf(this.#marked.row), columns.indexOf(this.#marked.column));
-      if (place) {
-        const row = rows[Math.min(rows.length - 1, Math.max(0, place[0]))];
-        this.#mark({ row, column: columns[Math.min(columns.length - 1, Math.max(0, place[1]))] });
-      } else if (event.key === "Enter" || event.key === " ") {
-        const { row, column } = this.#marked;
-        this.#stepThrough(row === null || column === null ? null : [row, column]);
-      } else return;
+      const { rows, columns } = this.#shown;
+      const { row, column } = this.#marked;
+      const place = moved(event.key, rows.indexOf(row), columns.indexOf(column));
+      const within = (places, n) => places[Math.min(places.length - 1, Math.max(0, n))];
+      if (place) this.#mark({ row: within(rows, place[0]), column: within(columns, place[1]) });
+      else if (event.key === "Enter" || event.key === " ") this.#stepThrough(row === null ? null : [row, column]);
+      else return;
       event.preventDefault();
     });
   }
 
   /** Everything that depends on the state. */
   #show() {
-    const { attention, head } = this.#state;
+    const { head, hideSpecial, hideFirst } = this.#state;
+    const attention = this.#attention;
+    const usesWeights = this.#usesWeights(attention);
+    const title = `${attention.name}, ${usesWeights ? `head ${head}` : "influence"}`;
     this.#cell = null;
-    this.#marked = { row: null, column: null };
-    this.shown = this.#matrix(this.#attention, head);
-    this.#say();
-    this.#showGrid();
-    const usesHead = this.#usesWeights(this.#attention);
-    const title = usesHead ? `${this.#attention.name}, head ${head}` : `${this.#attention.name}, influence`;
+    this.#marked = NOTHING;
+    this.#shown = this.#matrix(attention, head);
+    const influence = usesWeights ? null : attention.influence;
+    this.#find(".said").textContent = treatment(influence, hideSpecial || hideFirst, this.#dark.matches);
     this.#find("h2").textContent = title;
-    this.#find(".agreement").textContent = sentence(this.#attention.agreement);
-    this.canvas.setAttribute("aria-label", `${title}: rows are queries, columns keys; arrows move, Enter steps through a cell`);
-    this.#showText();
+    this.#find(".agreement").textContent = sentence(attention.agreement);
     this.#find(".calculation").replaceChildren();
+    this.#canvas.setAttribute("aria-label", `${title}: arrow keys move from cell to cell, Enter steps through one`);
+    this.#showGrid();
+    this.#showText();
     this.#highlight();
-    this.dispatchEvent(new CustomEvent("attention-selected", { detail: { attention, head } }));
-  }
-
-  #usesWeights(attention) {
-    return attention.influence === null || (this.#state.kind === WEIGHTS && attention.weights !== null);
-  }
-
-  /** What was done to the numbers, in words. */
-  #say() {
-    const { kind, hideSpecial, hideFirst } = this.#state;
-    const influence = this.#attention.influence;
-    const parts = [];
-    if (kind === INFLUENCE && influence) {
-      const how = influence.exact ? "exact" : `estimated with ${influence.probes} random probes`;
-      parts.push(`Influence ‖∂y/∂x‖ of an input on an output, all heads together, ${how}; each row is divided by its sum.`);
-    }
-    if (hideSpecial || hideFirst) parts.push("Rows are divided by their sum over the keys that are shown.");
-    parts.push("Darker is larger; colours and links go with the square root.");
-    this.#find(".said").textContent = parts.join(" ").replace("Darker", this.scheme?.matches ? "Brighter" : "Darker");
   }
 
   #showGrid() {
     const colours = this.#colours();
-    const side = Math.max(28, Math.min(72, Math.floor(900 / Math.max(...this.#data.attentions.map((each) => each.heads)))));
-    const rows = this.#data.attentions.map((attention, layer) => {
-      const count = this.#usesWeights(attention) ? this.#tensor(attention.weights).shape[0] : 1;
-      return Array.from({ length: count }, (_, head) => {
-        const isShown = layer === this.#state.attention && (count === 1 || head === this.#state.head);
-        const name = count === 1 && !this.#usesWeights(attention) ? "influence" : `head ${head}`;
+    const { attentions } = this.#data;
+    const counts = attentions.map((each) => (this.#usesWeights(each) ? this.#tensor(each.weights).shape[0] : 1));
+    const side = thumbnailSide(Math.max(...counts));
+    const rows = attentions.map((attention, n) =>
+      Array.from({ length: counts[n] }, (_, head) => {
         const canvas = /** @type {HTMLCanvasElement} */ (make("canvas"));
         drawThumbnail(canvas, this.#matrix(attention, head), colours, side);
-        const label = `${attention.name}, ${name}`;
-        const button = make("button", { class: "thumb", type: "button", "aria-label": label, title: label, "aria-pressed": String(isShown) }, canvas);
-        button.addEventListener("click", () => {
-          Object.assign(this.#state, { attention: layer, head });
-          this.#show();
-          this.#find('.thumb[aria-pressed="true"]').focus();
-        });
+        const label = `${attention.name}, ${this.#usesWeights(attention) ? `head ${head}` : "influence"}`;
+        const isShown = n === this.#state.attention && (counts[n] === 1 || head === this.#state.head);
+        const texts = { "aria-label": label, title: label, "aria-pressed": String(isShown) };
+        const button = make("button", { class: "thumb", type: "button", ...texts }, canvas);
+        button.addEventListener("click", () => this.#select(n, this.#usesWeights(attention) ? head : this.#state.head));
         return button;
-      });
-    });
-    const lines = rows.map((buttons, layer) => {
-      const name = this.#data.attentions[layer].name.replace(/\.attention$/, "");
-      return make("div", { class: "layer" }, make("span", { class: "name" }, name), ...buttons);
+      }),
+    );
+    const lines = rows.map((buttons, n) => {
+      const name = make("span", { class: "name" }, attentions[n].name.replace(/\.attention$/, ""));
+      return make("div", { class: "layer" }, name, ...buttons);
     });
     this.#find(".grid").replaceChildren(...lines);
     arrowKeys(rows);
   }
 
-  /** The text once, or, between two texts, that of the queries and that of the keys. */
+  /** @param {number} attention @param {number} head */
+  #select(attention, head) {
+    const weights = this.#tensor(this.#data.attentions[attention].weights);
+    Object.assign(this.#state, { attention, head: Math.min(head, (weights?.shape[0] ?? 1) - 1) });
+    this.#show();
+    this.#find('.thumb[aria-pressed="true"]').focus();
+  }
+
+  /** The text once; between two texts, that of the queries above that of the keys. */
   #showText() {
-    const isSelf = this.#attention.rows === this.#attention.columns;
-    const queries = tokenButtons(this.#queries);
-    const keys = isSelf ? queries : tokenButtons(this.#keys);
-    this.tokens = { queries, keys };
-    const links = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    links.setAttribute("aria-hidden", "true");
-    const line = (side, buttons) => make("div", { class: "line" }, ...(isSelf ? [] : [make("span", { class: "side" }, side)]), ...buttons);
-    this.#find(".text").replaceChildren(line("queries", queries), ...(isSelf ? [] : [line("keys", keys)]), links);
-    const mark = (buttons, place) => {
-      buttons.forEach((button, n) => {
-        for (const name of ["pointerenter", "focus"]) button.addEventListener(name, () => this.#mark(place(n)));
-        for (const name of ["pointerleave", "blur"]) button.addEventListener(name, () => this.#mark({ row: null, column: null }));
-      });
-      arrowKeys([buttons]);
-    };
-    if (isSelf) mark(queries, (n) => ({ row: n, column: n, token: true }));
-    else {
-      mark(queries, (n) => ({ row: n, column: null }));
-      mark(keys, (n) => ({ row: null, column: n }));
-    }
-    const hidden = (buttons, kept) => buttons.forEach((button, n) => kept.includes(n) || button.classList.add("hidden"));
-    hidden(queries, this.shown.rows);
-    if (!isSelf) hidden(keys, this.shown.columns);
+    const { rows, columns } = this.#attention;
+    const queries = tokenButtons(this.#data.sides[rows], this.#shown.rows);
+    const keys = rows === columns ? queries : tokenButtons(this.#data.sides[columns], this.#shown.columns);
+    this.#tokens = { queries, keys };
+    const lines =
+      queries === keys
+        ? [make("div", { class: "line" }, ...queries)]
+        : [["queries", queries], ["keys", keys]].map(([name, buttons]) =>
+            make("div", { class: "line" }, make("span", { class: "side" }, name), ...buttons),
+          );
+    this.#find(".text").replaceChildren(...lines, linkLayer());
+    this.#markFrom(queries, (n) => ({ row: n, column: queries === keys ? n : null, isToken: true }));
+    if (queries !== keys) this.#markFrom(keys, (n) => ({ row: null, column: n, isToken: true }));
+  }
+
+  /** Pointing at a token, or focusing it, marks it. */
+  #markFrom(buttons, place) {
+    buttons.forEach((button, n) => {
+      for (const name of ["pointerenter", "focus"]) button.addEventListener(name, () => this.#mark(place(n)));
+      for (const name of ["pointerleave", "blur"]) button.addEventListener(name, () => this.#mark(NOTHING));
+    });
+    arrowKeys([buttons]);
   }
 
   #mark(marked) {
@@ -270,63 +251,49 @@ class AttentionView extends HTMLElement {
     this.#highlight();
   }
 
-  /** Row, column, links and readout of what is marked. */
+  /** Row, column, links and words of what is marked. */
   #highlight() {
-    const { row, column, token } = this.#marked;
-    this.frame = drawHeatmap(this.canvas, this.shown, this.#queries.tokens, this.#keys.tokens, { row, column, cell: this.#cell }, this.#colours());
-    const { queries, keys } = this.tokens;
+    const { row, column, isToken } = this.#marked;
+    const { queries, keys } = this.#tokens;
+    const marked = { row, column, cell: this.#cell };
+    this.#frame = drawHeatmap(this.#canvas, this.#shown, this.#queries, this.#keys, marked, this.#colours());
     for (const button of [...queries, ...keys]) button.classList.remove("marked");
     queries[row ?? -1]?.classList.add("marked");
     keys[column ?? -1]?.classList.add("marked");
-    const isCell = row !== null && column !== null && !token;
     const across = queries !== keys;
-    const link = (t, s, kind) => ({ from: queries[t], to: keys[s], weight: valueAt(this.shown, t, s) ?? 0, kind, across });
+    const link = (t, s, kind) => {
+      return { from: queries[t], to: keys[s], weight: valueAt(this.#shown, t, s) ?? 0, kind, across };
+    };
+    const isCell = row !== null && !isToken;
     const takes = row === null ? [] : [...keys.keys()].map((s) => link(row, s, "takes"));
     const gives = column === null || isCell ? [] : [...queries.keys()].map((t) => link(t, column, "gives"));
     drawLinks(this.#find("svg"), [...takes, ...gives]);
-    this.#find(".readout").textContent = this.#readout(isCell);
-  }
-
-  /** What is marked, in words. @param {boolean} isCell @returns {string} */
-  #readout(isCell) {
-    const { row, column } = this.#marked;
-    const [query, key] = [this.#queries.tokens[row], this.#keys.tokens[column]];
     const what = this.#usesWeights(this.#attention) ? "weight" : "share of influence";
-    if (isCell) return `${query} (${row}) from ${key} (${column}): ${what} ${format(valueAt(this.shown, row, column) ?? 0)}`;
-    const parts = [];
-    if (row !== null) parts.push(`${query} (${row}) takes most from ${this.#most(this.shown.columns, (s) => valueAt(this.shown, row, s), this.#keys)}`);
-    if (column !== null) parts.push(`${key} (${column}) gives most to ${this.#most(this.shown.rows, (t) => valueAt(this.shown, t, column), this.#queries)}`);
-    if (parts.length) return `${parts.join("; ")}.`;
-    return "Point at a token or a cell, or move to it with the keys. Click a cell, or press Enter, to step through it.";
-  }
-
-  #most(places, value, side) {
-    const best = places.map((n) => ({ n, value: value(n) ?? 0 })).sort((a, b) => b.value - a.value);
-    return best.slice(0, 3).map(({ n, value: size }) => `${side.tokens[n]} (${n}) ${format(size)}`).join(", ") || "nothing that is shown";
+    this.#find(".readout").textContent = isCell
+      ? cellInWords(this.#shown, this.#queries, this.#keys, row, column, what)
+      : tokenInWords(this.#shown, this.#queries, this.#keys, row, column);
   }
 
   /** @param {number[] | null} cell */
   #stepThrough(cell) {
     if (!cell) return;
     this.#cell = cell;
-    const [t, s] = cell;
-    const attention = this.#attention;
-    const place = this.#find(".calculation");
-    const title = make("h3", {}, `${this.#queries.tokens[t]} (${t}) from ${this.#keys.tokens[s]} (${s})`);
-    if (this.#usesWeights(attention) && attention.steps) {
-      const tensors = Object.fromEntries(
-        Object.entries(attention.steps).map(([name, at]) => [name, name === "scale" ? at : this.#tensor(at)]),
-      );
-      const steps = stepsOfCell(tensors, this.#tensor(attention.weights), this.#state.head, t, s);
-      place.replaceChildren(title, stepList(steps, format));
-    } else if (this.#usesWeights(attention)) {
-      place.replaceChildren(title, make("p", {}, "The page has the weights only: the text is too long for the numbers of the steps."));
-    } else {
-      const size = this.#tensor(attention.influence.matrix).at(t, s);
-      const step = { name: "influence", formula: "‖∂y/∂x‖, all heads together", value: size };
-      place.replaceChildren(title, stepList([step], format));
-    }
+    const title = make("h3", {}, `${named(this.#queries, cell[0])} from ${named(this.#keys, cell[1])}`);
+    this.#find(".calculation").replaceChildren(title, this.#calculation(cell));
     this.#highlight();
+  }
+
+  /** @param {number[]} cell @returns {HTMLElement} */
+  #calculation([t, s]) {
+    const attention = this.#attention;
+    if (!this.#usesWeights(attention)) {
+      return stepList(influenceSteps(this.#tensor(attention.influence.matrix), t, s), format);
+    }
+    if (!attention.steps) return make("p", {}, "The text is too long: the page has the weights only.");
+    const { scale, ...places } = attention.steps;
+    const tensors = Object.fromEntries(Object.entries(places).map(([name, place]) => [name, this.#tensor(place)]));
+    const weights = this.#tensor(attention.weights);
+    return stepList(stepsOfCell({ ...tensors, scale }, weights, this.#state.head, t, s), format);
   }
 
   /** The colours of the style, for the canvas. @returns {import("./heatmap.js").Colours} */
@@ -334,18 +301,14 @@ class AttentionView extends HTMLElement {
     const style = getComputedStyle(this);
     const read = (name) => style.getPropertyValue(`--${name}`).trim();
     const parts = (name) => [1, 3, 5].map((n) => parseInt(read(name).slice(n, n + 2), 16));
-    return { low: parts("low"), high: parts("high"), ink: read("ink"), faint: read("faint"), row: read("row"), column: read("column") };
+    const [ink, faint, row, column] = ["ink", "faint", "row", "column"].map(read);
+    return { low: parts("low"), high: parts("high"), ink, faint, row, column };
   }
 
   /** @returns {HTMLElement} */
   #find(selector) {
     return this.shadowRoot.querySelector(selector);
   }
-}
-
-/** @param {string} text @returns {string} */
-function sentence(text) {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 customElements.define("attention-view", AttentionView);

@@ -54,6 +54,11 @@ function sized(canvas, width, height) {
   return context;
 }
 
+/** The side of thumbnails of which so many stand beside each other. @param {number} count @returns {number} */
+export function thumbnailSide(count) {
+  return Math.max(28, Math.min(72, Math.floor(900 / count)));
+}
+
 /** @param {HTMLCanvasElement} canvas @param {Shown} shown @param {Colours} colours @param {number} side */
 export function drawThumbnail(canvas, shown, colours, side) {
   const context = sized(canvas, side, side);
@@ -87,31 +92,30 @@ export function drawHeatmap(canvas, shown, queries, keys, marked, colours) {
   context.strokeRect(frame.left - 0.5, frame.top - 0.5, width + 1, height + 1);
   context.font = `${size}px ui-monospace, monospace`;
   context.textBaseline = "middle";
-  const every = cell >= 9 ? 1 : Math.ceil(11 / cell);
-  shown.rows.forEach((t, row) => {
-    const isMarked = t === marked.row;
-    if (row % every && !isMarked) return;
-    context.fillStyle = isMarked ? colours.row : colours.ink;
-    context.textAlign = "right";
-    context.fillText(shorten(queries[t]), frame.left - 6, frame.top + (row + 0.5) * cell);
-  });
-  shown.columns.forEach((s, column) => {
-    const isMarked = s === marked.column;
-    if (column % every && !isMarked) return;
-    context.save();
-    context.fillStyle = isMarked ? colours.column : colours.ink;
-    context.textAlign = "left";
-    context.translate(frame.left + (column + 0.5) * cell, frame.top - 6);
-    context.rotate(-Math.PI / 2);
-    context.fillText(shorten(keys[s]), 0, 0);
-    context.restore();
-  });
-  outline(context, shown, frame, marked, colours);
+  context.save();
+  context.translate(frame.left, frame.top);
+  context.textAlign = "right";
+  labels(context, shown.rows, queries, cell, -6, marked.row, colours.ink, colours.row);
+  context.rotate(-Math.PI / 2);
+  context.textAlign = "left";
+  labels(context, shown.columns, keys, cell, 6, marked.column, colours.ink, colours.column);
+  context.restore();
+  frames(context, shown, frame, marked, colours);
   return frame;
 }
 
+/** Tokens along a side, in the colour `ink`, the marked one in its own; every few where there is no room for all. */
+function labels(context, places, tokens, cell, distance, marked, ink, highlight) {
+  const every = cell >= 9 ? 1 : Math.ceil(11 / cell);
+  places.forEach((place, n) => {
+    if (n % every && place !== marked) return;
+    context.fillStyle = place === marked ? highlight : ink;
+    context.fillText(shorten(tokens[place]), distance, (n + 0.5) * cell);
+  });
+}
+
 /** Frames around the highlighted row, column and cell. */
-function outline(context, shown, { left, top, cell }, marked, colours) {
+function frames(context, shown, { left, top, cell }, marked, colours) {
   const row = shown.rows.indexOf(marked.row ?? -1);
   const column = shown.columns.indexOf(marked.column ?? -1);
   context.lineWidth = 1.5;

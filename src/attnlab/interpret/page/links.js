@@ -12,8 +12,15 @@ const FAINTEST = 0.03; // opacity below which a link is left out
  * @property {boolean} across  between two texts, that of `from` above that of `to`
  */
 
+/** An empty drawing to lie over the text. @returns {SVGElement} */
+export function linkLayer() {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("aria-hidden", "true");
+  return svg;
+}
+
 /**
- * @param {SVGSVGElement} svg  lies over the text
+ * @param {SVGElement} svg  lies over the text
  * @param {Link[]} links
  */
 export function drawLinks(svg, links) {
@@ -42,6 +49,8 @@ function curve({ from, to, kind, across }, origin) {
   const y2 = (above || across ? end.top : end.bottom) - origin.top;
   if (across) return `M ${x1} ${y1} C ${x1} ${(y1 + y2) / 2}, ${x2} ${(y1 + y2) / 2}, ${x2} ${y2}`;
   const height = Math.min(26, 8 + Math.abs(x2 - x1) * 0.08) * (above ? -1 : 1);
-  if (from === to) return `M ${x1 - 4} ${y1} C ${x1 - 9} ${y1 + 2 * height}, ${x1 + 9} ${y1 + 2 * height}, ${x1 + 4} ${y1}`;
+  if (from === to) {
+    return `M ${x1 - 4} ${y1} C ${x1 - 9} ${y1 + 2 * height}, ${x1 + 9} ${y1 + 2 * height}, ${x1 + 4} ${y1}`;
+  }
   return `M ${x1} ${y1} C ${x1} ${y1 + height}, ${x2} ${y2 + height}, ${x2} ${y2}`;
 }

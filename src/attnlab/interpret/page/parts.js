@@ -32,18 +32,46 @@ export function choice(name, values, chosen, changed) {
   return group;
 }
 
-/** A line of tokens, each a button. @param {{tokens: string[], special: boolean[]}} side @returns {HTMLElement[]} */
-export function tokenButtons(side) {
-  return side.tokens.map((token, n) =>
-    make("button", { type: "button", class: side.special[n] ? "token special" : "token", "data-place": String(n) }, token),
-  );
+/**
+ * The places for everything that <attention-view> shows.
+ * @param {string[]} remarks
+ * @param {HTMLElement[]} controls
+ * @returns {HTMLElement[]}
+ */
+export function outline(remarks, controls) {
+  const canvas = make("canvas", { tabindex: "0", role: "application" });
+  const caption = make("figcaption", {}, "Rows are queries, columns are keys.");
+  const readout = make("p", { class: "readout", "aria-live": "polite" });
+  const panel = make("div", { class: "panel" }, readout, make("div", { class: "calculation", "aria-live": "polite" }));
+  return [
+    ...remarks.map((remark) => make("p", { class: "remark" }, remark)),
+    make("div", { class: "controls" }, ...controls),
+    make("p", { class: "said", "aria-live": "polite" }),
+    make("div", { class: "grid", role: "group", "aria-label": "all layers and heads" }),
+    make("h2"),
+    make("p", { class: "remark agreement" }),
+    make("div", { class: "text", role: "group", "aria-label": "the text; a token shows its links" }),
+    make("div", { class: "large" }, make("figure", {}, canvas, caption), panel),
+  ];
+}
+
+/** A line of tokens, each a button; those that are not kept are struck out.
+ * @param {{tokens: string[], special: boolean[]}} side @param {number[]} kept @returns {HTMLElement[]} */
+export function tokenButtons(side, kept) {
+  return side.tokens.map((token, n) => {
+    const button = make("button", { type: "button", class: "token", "data-place": String(n) }, token);
+    button.classList.toggle("special", side.special[n]);
+    button.classList.toggle("hidden", !kept.includes(n));
+    return button;
+  });
 }
 
 /** A calculation as a list. @param {import("./steps.js").Step[]} steps @param {(x: number) => string} format */
 export function stepList(steps, format) {
   const items = steps.map(({ name, formula, value, detail }) => {
     const result = make("output", {}, format(value));
-    const item = make("li", { "data-step": name, "data-value": String(value) }, make("span", {}, formula), " = ", result);
+    const marks = { "data-step": name, "data-value": String(value) };
+    const item = make("li", marks, make("span", {}, formula), " = ", result);
     if (detail) item.append(make("small", {}, detail));
     return item;
   });

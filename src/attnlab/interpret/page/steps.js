@@ -38,7 +38,7 @@ export function stepsOfCell(tensors, weights, head, t, s) {
   return [
     ...(row && tensors.queries ? productSteps(tensors, head, t, s, row[s]) : []),
     ...(row && !tensors.queries ? [ownScore(row[s])] : []),
-    ...(row ? softmaxSteps(row, s, weight) : [{ name: "weight", formula: "weight, as the mixer computes it", value: weight }]),
+    ...(row ? softmaxSteps(row, s, weight) : [ownWeight(weight)]),
     ...valueSteps(tensors, weights, head, t, s),
   ];
 }
@@ -62,18 +62,21 @@ function productSteps({ queries, keys, scale, bias }, head, t, s, score) {
   const product = dot(query, key);
   const root = Math.sqrt(query.length);
   const usual = Math.abs(scale * root - 1) < 1e-6;
+  const formula = `q·k = Σ qᵢkᵢ over D = ${query.length}`;
+  const scaling = usual ? `/ √D = / ${format(root)}` : scale === 1 ? "not scaled" : `× ${format(scale)}`;
   const steps = [
-    { name: "product", formula: `q·k = Σ qᵢkᵢ over D = ${query.length}`, value: product, detail: largestTerms(query, key) },
-    {
-      name: "scaled",
-      formula: usual ? `/ √D = / ${format(root)}` : scale === 1 ? "not scaled" : `× ${format(scale)}`,
-      value: product * scale,
-    },
+    { name: "product", formula, value: product, detail: largestTerms(query, key) },
+    { name: "scaled", formula: scaling, value: product * scale },
   ];
   if (!bias) return steps;
   const added = bias.at(head, t, s);
-  const what = added === -Infinity ? "+ mask: the key is hidden" : added === 0 ? "+ mask: the key is visible" : "+ bias";
-  return [...steps, { name: "biased", formula: `${what} (+ ${format(added)})`, value: score }];
+  const what = added === -Infinity ? "mask, the key is hidden" : added === 0 ? "mask, the key is visible" : "bias";
+  return [...steps, { name: "biased", formula: `+ ${what}: + ${format(added)}`, value: score }];
+}
+
+/** @returns {Step} */
+function ownWeight(weight) {
+  return { name: "weight", formula: "weight, as the mixer computes it", value: weight };
 }
 
 /** @returns {Step} */
@@ -83,16 +86,17 @@ function ownScore(score) {
 
 /** The softmax with its normaliser; and what comes after it, if the weight is another number. @returns {Step[]} */
 function softmaxSteps(row, s, weight) {
-  const largest = Math.max(...row);
-  const exponentials = row.map((score) => Math.exp(score - largest));
+  const top = Math.max(...row);
+  const exponentials = row.map((score) => Math.exp(score - top));
   const normaliser = exponentials.reduce((sum, each) => sum + each, 0);
   const share = exponentials[s] / normaliser;
+  const division = `${format(exponentials[s])} / ${format(normaliser)}`;
   const steps = [
     {
       name: "softmax",
-      formula: `softmax = exp(${format(row[s])} − ${format(largest)}) / Σ = ${format(exponentials[s])} / ${format(normaliser)}`,
+      formula: `softmax = exp(${format(row[s])} − ${format(top)}) / Σ = ${division}`,
       value: share,
-      detail: `${format(largest)} is the row's largest score; subtracting it changes nothing but keeps exp small.`,
+      detail: `${format(top)} is the row's largest score; subtracting it changes nothing but keeps exp small.`,
     },
   ];
   if (Math.abs(share - weight) > 1e-4) {
@@ -128,9 +132,22 @@ function valueSteps({ values }, weights, head, t, s) {
 
 /** @returns {string} */
 function largestTerms(query, key) {
-  const terms = Array.from(query, (number, d) => ({ d, value: number * key[d] }));
+  const terms = Array.from(query, (number, i) => ({ i, value: number * key[i] }));
   terms.sort((a, b) => Math.abs(b.value) - Math.abs(a.value));
-  const first = terms.slice(0, 3).map(({ d, value }) => `i = ${d}: ${format(query[d])} × ${format(key[d])} = ${format(value)}`);
-  const rest = terms.slice(3).reduce((sum, term) => sum + term.value, 0);
-  return `largest terms: ${first.join("; ")}${terms.length > 3 ? `; the other ${terms.length - 3}: ${format(rest)}` : ""}`;
+  const shown = terms.slice(0, 3).map(({ i, value }) => {
+    return `i = ${i}: ${format(query[i])} × ${format(key[i])} = ${format(value)}`;
+  });
+  const rest = terms.slice(3);
+  if (rest.length) shown.push(`the other ${rest.length}: ${format(rest.reduce((sum, term) => sum + term.value, 0))}`);
+  return `largest terms: ${shown.join("; ")}`;
+}
+
+/** Influence, and its share of the row. @param {Tensor} matrix (T, T) @returns {Step[]} */
+export function influenceSteps(matrix, t, s) {
+  const row = matrix.part(t).values;
+  const sum = row.reduce((total, each) => total + each, 0);
+  return [
+    { name: "influence", formula: "‖∂y/∂x‖, all heads together", value: row[s] },
+    { name: "share", formula: `/ the row's sum ${format(sum)}`, value: sum > 0 ? row[s] / sum : 0 },
+  ];
 }
