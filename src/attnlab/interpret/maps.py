@@ -114,12 +114,16 @@ def attention_maps(
     return with_influence(subject, weight_maps(subject, text, second, layer), influence)
 
 
-@torch.no_grad()
 def weight_maps(
     subject: Subject, text: str, second: str | None = None, layer: int | str | None = None
 ) -> AttentionMaps:
-    """Weights and what led to them, from one forward pass."""
-    reading = subject.read(text, second)
+    """Weights and what led to them; influence can be added with `with_influence`."""
+    return maps_of(subject, subject.read(text, second), layer)
+
+
+@torch.no_grad()
+def maps_of(subject: Subject, reading: Reading, layer: int | str | None = None) -> AttentionMaps:
+    """The same, of a text that has been read: one forward pass."""
     parts = anatomy(subject.model)
     sites = parts.attentions if layer is None else (_site(parts, layer),)
     recording = record(subject.model, **reading.inputs, names=[f"{site.name}.weights" for site in sites])
