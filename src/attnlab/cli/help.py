@@ -136,6 +136,7 @@ OVERVIEW = tuple(
         ("evaluate", "evaluate", USE, "Evaluate a run on questions, a text or labelled texts."),
         ("heads", "heads", USE, "Name the heads of a model: previous-token, induction, separator and others."),
         ("predict", "predict", USE, "Predict the class of texts with a classifier."),
+        ("inspect", "inspect", USE, "See the attention of a model on a text: every layer and head, on one page."),
         ("export", "export", USE, "Export a classifier as a plain folder of transformers."),
         ("ablate", "tracing", USE, "Remove heads, mixers or MLPs of a model, and rank them by what changes."),
         ("trace", "tracing", USE, "Causal tracing: where in a model a name becomes the answer."),

@@ -38,6 +38,7 @@ class Attended:
     keys: Tensor | None = None  # (B, H, S, D)
     bias: Tensor | None = None  # broadcasts to (B, H, T, S): what is added to the scores, -∞ where a key is hidden
     scale: float = 1.0
+    scores: Tensor | None = None  # broadcasts to (B, H, T, S): what the softmax was given, where code calls it itself
 
 
 @dataclass
@@ -49,6 +50,8 @@ class _Open:
     calls: list[Attended] = field(default_factory=list)
     derived: dict[int, Tensor] = field(default_factory=dict)
     """Tensors that come from a softmax, by identity; kept alive so that no other tensor gets the same one."""
+    scores: Tensor | None = None
+    """What the last softmax was given."""
 
 
 class Listening(TorchFunctionMode):
@@ -82,6 +85,7 @@ class Listening(TorchFunctionMode):
             site.calls.append(fused(*args, result=result, **kwargs))  # type: ignore[arg-type]
         elif name in SOURCES:
             site.derived[id(result)] = result
+            site.scores = args[0] if name == "softmax" and args and isinstance(args[0], Tensor) else None
         elif site.derived:
             tensors = [part for part in _flat([*args, *kwargs.values()]) if isinstance(part, Tensor)]
             weights = [part for part in tensors if id(part) in site.derived]
@@ -91,6 +95,7 @@ class Listening(TorchFunctionMode):
                 if name not in TURNS and result.shape[-2:] == weights[0].shape[-2:]:
                     site.derived[id(result)] = result
             elif len(tensors) == 2 and (call := _multiplied(weights[0], tensors[1], result, site.batch)) is not None:
+                call.scores = None if site.scores is None else _by_head(site.scores, site.batch)
                 site.calls.append(call)
 
 
@@ -155,7 +160,8 @@ def _joined(calls: list[Attended]) -> Attended:
     if any(call.weights.shape[-2:] != first.weights.shape[-2:] for call in calls):
         return calls[-1]
     parts = {
-        name: [getattr(call, name) for call in calls] for name in ("weights", "values", "heads", "queries", "keys")
+        name: [getattr(call, name) for call in calls]
+        for name in ("weights", "values", "heads", "queries", "keys", "scores")
     }
     whole = {name: torch.cat(part, 1) if all(p is not None for p in part) else None for name, part in parts.items()}
     return Attended(**whole, bias=first.bias, scale=first.scale)  # type: ignore[arg-type]

@@ -48,6 +48,7 @@ class Reading:
     """Which tokens are marks of the tokenizer, such as [CLS], and not of the text."""
     target: list[str] = field(default_factory=list)
     """The tokens of the decoder of an encoder-decoder."""
+    target_special: list[bool] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What was changed or added, one sentence each."""
 
@@ -241,7 +242,7 @@ class _EncoderDecoderReader:
         decoder = [self.start, *(written[:-1] if written and written[-1] == self.tokenizer.eos_token_id else written)]
         inputs = {name: tensor for name, tensor in read.inputs.items() if name != "token_type_ids"}
         inputs["decoder_input_ids"] = torch.tensor([decoder])
-        return Reading(text, inputs, read.tokens, read.special, _shown(self.tokenizer, decoder)[0])
+        return Reading(text, inputs, read.tokens, read.special, *_shown(self.tokenizer, decoder))
 
     def tokens(self) -> Tokens:
         """Those of the encoder; the decoder has written nothing yet."""
