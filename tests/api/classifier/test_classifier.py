@@ -255,7 +255,8 @@ def test_a_run_that_stopped_is_resumed_by_the_command(
             make(steps=4, run=tmp_path / "stopped").fit(texts, labels)
     with pytest.raises(UserError, match="is not finished: finish it with 'attnlab resume"):
         Classifier.from_run(tmp_path / "stopped")
-    (tmp_path / "stopped").rename(tmp_path / "moved")  # all that it needs is in its folder
+    shutil.copytree(tmp_path / "stopped", tmp_path / "moved")  # all that it needs is in its folder
+    (tmp_path / "stopped" / "inputs" / "train.jsonl").write_text("changed")
     done = attnlab("resume", tmp_path / "moved")
     assert done.returncode == 0, done.stderr
     resumed = Classifier.from_run(tmp_path / "moved")

@@ -142,14 +142,13 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         )
 
     def _find_inputs(self) -> None:
-        """Texts that are stored in the run folder are read from where that folder is now."""
-        data = self.config.data
+        """Texts that are stored in the run folder are read from where that folder, or its copy, is now."""
+        assert self.folder is not None
         for name in ("task", "dev"):
-            before = Path(getattr(data, name) or "")
-            if before.parent.name == INPUTS and self.folder is not None:
-                now = self.folder / INPUTS / before.name
-                if now.is_file() and not before.exists():
-                    setattr(data, name, str(now))
+            before = Path(getattr(self.config.data, name) or "")
+            now = self.folder / INPUTS / before.name
+            if before.parent.name == INPUTS and now.is_file():
+                setattr(self.config.data, name, str(now))
 
     def _facts(self, data: LabelledSet) -> dict[str, Any]:
         """About the data; a file in the run folder by its path there, since the folder may be moved."""
