@@ -16,7 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "sample.md").read_text(encoding="ut
 COMMANDS = re.findall(r"^    (attnlab .*)$", PAGE, re.MULTILINE)
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = ["--layers", 1, "--heads", 2, "--width", 16, "--device", "cpu", "--precision", "fp32", "--sample-length", 20]
-LABELLED = "text\tlabel\n" + "".join(f"the film was {word}\t{word}\n" for word in ("good", "bad") * 12)
+LABELLED = "text\tlabel\n" + "".join(f"film {n} was {word}\t{word}\n" for n in range(12) for word in ("good", "bad"))
 
 
 @pytest.mark.slow

@@ -28,7 +28,9 @@ from attnlab.stats.intervals import ClusterMean
 
 AT_ONCE = 8192  # tokens per pass
 CHECKED = 64  # tokens on which the model is asked for the future
-LEAK = 0.02  # nats per token that the future must be worth to be called so
+LEAK = 0.02
+"""Nats by which prefixes must cost more than one pass before that alone is called seeing the future: 16 bits and
+other kernels for other lengths make a little difference to everybody."""
 
 
 class Window(NamedTuple):

@@ -14,6 +14,7 @@ from attnlab.attention.registry import check_positions
 from attnlab.base.console import clock
 from attnlab.config.language import DEFAULT_STEPS, LanguageConfig
 from attnlab.config.recipe import Key
+from attnlab.evaluation.text import LEAK
 from attnlab.experiments.config import CompareConfig, LanguageComparison
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views.view import ONE_RATE, View, about_intervals, difference_title, run_label, signed
@@ -26,9 +27,6 @@ from attnlab.runs import read_metrics
 from attnlab.stats.intervals import Mean, paired_difference, plain, plus_minus
 
 AUDITED = 72  # tokens of the sequences in which the audit looks for the future
-LEAK = 0.02
-"""Nats by which prefixes must cost more than one pass before that alone is called seeing the future: 16 bits and
-other kernels for other lengths make a little difference to everybody."""
 MEASURES = ("train_loss", "dev_loss", "sample_loss", "prefix_loss", "tokens_per_second", "step_memory_mib", "seconds")
 MARK = "†"
 NORMALISER = (
