@@ -57,7 +57,7 @@ def one_by_one(asked: AskedRun, options: tracing.TraceOptions) -> float:
                 for name in ["blocks.0.input", *names] if site == "stream" else names:
                     for position in range(tokens.shape[1]):
                         mask = torch.arange(tokens.shape[1])[None] == position
-                        tracing.restore(asked.model, tokens, noisy, {name: (mask, flow[name])})
+                        tracing.logits_after(asked.model, noisy, 0, {name: (mask, flow[name])})
     return (time.perf_counter() - start) / ONE_BY_ONE
 
 

@@ -15,7 +15,7 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.interpret.asked_people import AskedRun, by_length, find_people
 from attnlab.interpret.lens import lens, lens_questions, lens_text
 from attnlab.interpret.recorder import record
-from attnlab.interpret.tracing import EMBEDDINGS, TraceOptions, restore, trace
+from attnlab.interpret.tracing import EMBEDDINGS, TraceOptions, logits_after, trace
 from attnlab.models.gpt import GPT, GPTShape
 
 FIRST, LAST = ("Ana", "Bo", "Cyd", "Dov"), ("Hill", "Ek", "Roe", "Low")
@@ -120,17 +120,19 @@ def test_restoring_everything_is_clean_and_nothing_is_corrupted(positions: str) 
             x = block(x, None, None)
         corrupted = model.head(model.norm(x[:, -1]))
     all_, none = torch.ones(len(tokens), T, dtype=torch.bool), torch.zeros(len(tokens), T, dtype=torch.bool)
-    names = ["blocks.0.input", *(f"blocks.{n}.output" for n in range(3))]
-    for name in names:
-        assert torch.equal(restore(model, tokens, start, {name: (all_, flow[name])}), clean)
-        assert torch.equal(restore(model, tokens, start, {name: (none, flow[name])}), corrupted)
-    everywhere = {name: (all_, flow[name]) for name in names}
-    assert torch.equal(restore(model, tokens, start, everywhere), clean)
-    assert torch.equal(restore(model, tokens, start, {}), corrupted)
+    assert torch.equal(logits_after(model, flow["blocks.0.input"]), clean)
+    assert torch.equal(logits_after(model, start), corrupted)
+    streams: list[Tensor] = []
+    logits_after(model, start, seen=streams)
+    for n in range(3):
+        for name in (f"blocks.{n}.input", f"blocks.{n}.output"):
+            restored = logits_after(model, streams[n], n, {name: (all_, flow[name])})
+            assert torch.equal(restored, clean), name
+            assert torch.equal(logits_after(model, streams[n], n, {name: (none, flow[name])}), corrupted), name
     assert (clean - corrupted).abs().max() > 0.01
     outputs = [f"blocks.{n}.{part}.output" for n in range(3) for part in ("attention", "mlp")]
     parts = {name: (all_, flow[name]) for name in outputs}  # their sum is the stream at MASK
-    torch.testing.assert_close(restore(model, tokens, start, parts), clean, atol=1e-5, rtol=0)
+    torch.testing.assert_close(logits_after(model, start, 0, parts), clean, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("measure", ["probability", "logit"])

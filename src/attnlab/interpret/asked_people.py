@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from attnlab.base.errors import UserError
@@ -160,11 +161,14 @@ def by_length(people: Sequence[AskedPerson], tokens_at_once: int) -> Iterator[Pe
             yield PeopleBatch([people[row] for row in part], part)
 
 
-def mean_by_part(people: Sequence[AskedPerson], values: Sequence[Tensor]) -> list[list[float | None]]:
-    """For each person and part the mean of `values`, (T,) per person; None where the question has no such part."""
-    result = []
-    for person, row in zip(people, values, strict=True):
-        parts = torch.tensor(person.parts())
-        means = [row[parts == part].mean() if (parts == part).any() else None for part in range(len(PARTS))]
-        result.append([None if mean is None else float(mean) for mean in means])
-    return result
+def mean_by_part(people: Sequence[AskedPerson], values: Sequence[Tensor]) -> Tensor:
+    """(N, K, parts) of values (K, T) per person: the mean over the positions of each part; NaN where there is none."""
+    means = []
+    for person, rows in zip(people, values, strict=True):
+        in_part = F.one_hot(torch.tensor(person.parts()), len(PARTS)).to(rows.dtype)  # (T, parts)
+        means.append(rows @ in_part / in_part.sum(0))
+    return torch.stack(means)
+
+
+def without_nan(values: Tensor) -> tuple[float, ...]:
+    return tuple(values[~values.isnan()].tolist())

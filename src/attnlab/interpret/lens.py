@@ -8,7 +8,6 @@ known. A token that is probable after block l is readable there; one that is not
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from attnlab.data.tokenizers.vocabulary import MASK_CHAR, PAD_CHAR, UNKNOWN_CHAR, Vocabulary
-from attnlab.interpret.asked_people import PARTS, AskedPerson, AskedRun, by_length, mean_by_part
+from attnlab.interpret.asked_people import PARTS, AskedRun, by_length, mean_by_part, without_nan
 from attnlab.interpret.recorder import record
 from attnlab.interpret.subject import gpt_subject
 from attnlab.interpret.tracing import EMBEDDINGS, layer_name, plain_mean
@@ -165,41 +164,26 @@ def lens_questions(asked: AskedRun) -> QuestionLens:
     people = asked.people
     candidates = torch.tensor(sorted({person.target for person in people}))
     layers = len(asked.model.blocks) + 1
-    probability, first, first_answer = ([[torch.zeros(0)] * len(people) for _ in range(layers)] for _ in range(3))
+    values = [torch.zeros(0)] * len(people)  # of each person (3·L, T): probability, is first, is first of the answers
     for batch in by_length(people, TOKENS_AT_ONCE):
         logits, _ = lens(asked.model, batch.tokens)  # (L, B, T, V)
-        target = batch.targets[None, :, None, None].expand(*logits.shape[:3], 1)
-        chosen = logits.gather(-1, target)[..., 0]  # (L, B, T)
-        measures = (
-            (chosen - logits.logsumexp(-1)).exp(),
-            _is_first(chosen, logits),
-            _is_first(chosen, logits[..., candidates]),
-        )
-        for kept, values in zip((probability, first, first_answer), measures, strict=True):
-            for layer in range(layers):
-                for row, value in zip(batch.rows, values[layer], strict=True):
-                    kept[layer][row] = value
-    counts = torch.bincount(torch.tensor([person.target for person in people]))
+        chosen = logits.gather(-1, batch.targets[None, :, None, None].expand(*logits.shape[:3], 1))[..., 0]  # (L, B, T)
+        probability = (chosen - logits.logsumexp(-1)).exp()
+        measures = (probability, _is_first(chosen, logits), _is_first(chosen, logits[..., candidates]))
+        for row, of_person in zip(batch.rows, torch.cat(measures).transpose(0, 1), strict=True):
+            values[row] = of_person
+    means = mean_by_part(people, values).unflatten(1, (3, layers))  # (N, 3, L, parts)
     cells = []
     for layer in range(layers):
-        cells += _cells(people, layer - 1, probability[layer], first[layer], first_answer[layer])
-    chance = float(counts.max()) / len(people)
+        for part, name in enumerate(PARTS):
+            of_cell, *firsts = (without_nan(means[:, measure, layer, part]) for measure in range(3))
+            if of_cell:
+                shares = (Proportion(round(sum(each)), len(each)) for each in firsts)
+                cells.append(LensCell(layer + EMBEDDINGS, name, Mean(of_cell), *shares))
+    chance = float(torch.bincount(torch.tensor([person.target for person in people])).max()) / len(people)
     return QuestionLens(asked.name, asked.source, len(people), len(candidates), chance, cells, list(asked.notes))
 
 
 def _is_first(chosen: Tensor, logits: Tensor) -> Tensor:
     """1 where the chosen logit (L, B, T) is the largest of (L, B, T, V) alone: a tie says nothing."""
     return ((logits >= chosen[..., None]).sum(-1) == 1).float()
-
-
-def _cells(
-    people: Sequence[AskedPerson], layer: int, probability: list[Tensor], first: list[Tensor], answer: list[Tensor]
-) -> list[LensCell]:
-    by_part = [mean_by_part(people, values) for values in (probability, first, answer)]
-    cells = []
-    for part, name in enumerate(PARTS):
-        p, f, a = ([value for row in rows if (value := row[part]) is not None] for rows in by_part)
-        if p:
-            shares = (Proportion(round(sum(each)), len(each)) for each in (f, a))
-            cells.append(LensCell(layer, name, Mean(tuple(p)), *shares))
-    return cells

@@ -13,17 +13,25 @@ several times, and P is the mean over the draws. Intervals are over people.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from attnlab.base.errors import UserError, unknown
-from attnlab.interpret.asked_people import PARTS, AskedPerson, AskedRun, PeopleBatch, by_length, mean_by_part
-from attnlab.interpret.recorder import edited, record
+from attnlab.interpret.asked_people import (
+    PARTS,
+    AskedPerson,
+    AskedRun,
+    PeopleBatch,
+    by_length,
+    mean_by_part,
+    without_nan,
+)
+from attnlab.interpret.recorder import Recording, edited, record
 from attnlab.models.gpt import GPT
 from attnlab.stats.intervals import Mean
 
@@ -139,13 +147,13 @@ def trace(asked: AskedRun, options: TraceOptions | None = None) -> Trace:
         raise UserError(f"{asked.name} answers none of the {len(asked.people)} questions right: trace its own answers.")
     tracer = _Tracer(model, people, targets, options)
     clean, corrupted, restored = tracer.run()
-    cells = []
-    for (site, layer), values in restored.items():
-        effects = mean_by_part(people, [row - base for row, base in zip(values, corrupted, strict=True)])
-        for part, name in enumerate(PARTS):
-            of_part = tuple(value for row in effects if (value := row[part]) is not None)
-            if of_part:
-                cells.append(TracedCell(site, layer, name, Mean(of_part)))
+    effects = mean_by_part(people, [rows - base for rows, base in zip(restored, corrupted, strict=True)])
+    cells = [
+        TracedCell(site, layer, PARTS[part], Mean(values))
+        for place, (site, layer) in enumerate(tracer.places)
+        for part in range(len(PARTS))
+        if (values := without_nan(effects[:, place, part]))
+    ]
     means = Mean(tuple(clean.tolist())), Mean(tuple(corrupted.tolist()))
     return Trace(asked.name, asked.source, options, len(people), sum(right), len(right), *means, cells, notes)
 
@@ -174,62 +182,43 @@ def _others(person: AskedPerson, people: Sequence[AskedPerson]) -> list[AskedPer
     return [other for other in people if other.end - other.start == length and other.target != person.target]
 
 
-Restored: TypeAlias = dict[tuple[str, int], list[Tensor]]
-"""By site and layer, for each person the measure (T,) with each position restored."""
-
-
 class _Tracer:
     """The passes over all people: clean, corrupted, and restored at every site, layer and position."""
 
     def __init__(self, model: GPT, people: Sequence[AskedPerson], targets: Tensor, options: TraceOptions) -> None:
         self.model, self.people, self.targets, self.options = model, people, targets, options
         self.layers = len(model.blocks)
+        first = {site: EMBEDDINGS if site == "stream" else 0 for site in options.sites}
+        self.places = [(site, layer) for site in options.sites for layer in range(first[site], self.layers)]
         self.generator = torch.Generator().manual_seed(options.seed)
         names = torch.cat([torch.tensor(person.tokens[person.start : person.end]) for person in people])
         self.deviation = float(model.tokens(names).std()) * options.noise
 
-    def run(self) -> tuple[Tensor, Tensor, Restored]:
-        """The measure of each person (N,) in the clean and the corrupted run, and restored."""
-        count, places = len(self.people), self._places()
+    def run(self) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """The measure of each person (N,) in the clean and the corrupted run, and (places, T) per person restored."""
+        count, draws = len(self.people), self.options.draws
         clean, corrupted = torch.zeros(count), torch.zeros(count)
-        restored: Restored = {place: [torch.zeros(0)] * count for place in places}
+        restored = [torch.zeros(len(self.places), len(person.tokens)) for person in self.people]
         longest = max(len(person.tokens) for person in self.people)
-        for batch in by_length(self.people, max(longest, TOKENS_AT_ONCE // longest)):
-            flow = _CleanRun.of(self.model, batch)
+        for batch in by_length(self.people, TOKENS_AT_ONCE // longest):
             targets = self.targets[batch.rows]
-            clean[batch.rows] = self._measure(flow.logits, targets)
-            for _ in range(self.options.draws):
-                start = self._corrupt(batch, flow)
-                logits = restore(self.model, batch.tokens, start, {})
-                corrupted[batch.rows] += self._measure(logits, targets) / self.options.draws
-                for place in places:
-                    values = self._restore_each_position(batch, flow, start, place, targets)
-                    for row, value in zip(batch.rows, values / self.options.draws, strict=True):
-                        known = restored[place][row]
-                        restored[place][row] = known + value if len(known) else value
+            flow = record(self.model, batch.tokens, names=["blocks.0.input", "blocks.*.output"])
+            clean[batch.rows] = self._measure(logits_after(self.model, flow["blocks.0.input"]), targets)
+            for _ in range(draws):
+                start = self._corrupt(batch, flow["blocks.0.input"])
+                streams: list[Tensor] = []
+                corrupted[batch.rows] += self._measure(logits_after(self.model, start, seen=streams), targets) / draws
+                for number, place in enumerate(self.places):
+                    values = self._restore_each_position(flow, streams, place, targets) / draws  # (B, T)
+                    for row, value in zip(batch.rows, values, strict=True):
+                        restored[row][number] += value
         return clean, corrupted, restored
 
-    def _places(self) -> list[tuple[str, int]]:
-        places: list[tuple[str, int]] = []
-        for site in self.options.sites:
-            places += [(site, EMBEDDINGS)] if site == "stream" else []
-            places += [(site, layer) for layer in range(self.layers)]
-        return places
-
-    def _names(self, place: tuple[str, int]) -> list[str]:
-        """The names of what is restored at a site and layer: with a window, in the layers around it."""
-        site, layer = place
-        if layer == EMBEDDINGS:
-            return ["blocks.0.input"]
-        before = (self.options.window - 1) // 2 if site != "stream" else 0
-        last = layer - before + (self.options.window if site != "stream" else 1)
-        return [f"blocks.{n}.{SITES[site]}" for n in range(max(0, layer - before), min(self.layers, last))]
-
-    def _corrupt(self, batch: PeopleBatch, clean: _CleanRun) -> Tensor:
+    def _corrupt(self, batch: PeopleBatch, clean: Tensor) -> Tensor:
         """The vectors (B, T, C) that enter the first block, with the name made unreadable."""
         if self.options.corruption == "noise":
-            noise = torch.randn(clean["blocks.0.input"].shape, generator=self.generator) * self.deviation
-            return torch.where(batch.in_name[..., None], clean["blocks.0.input"] + noise, clean["blocks.0.input"])
+            noise = torch.randn(clean.shape, generator=self.generator) * self.deviation
+            return torch.where(batch.in_name[..., None], clean + noise, clean)
         tokens = batch.tokens
         for row, person in zip(tokens, batch.people, strict=True):
             others = _others(person, self.people)
@@ -238,14 +227,27 @@ class _Tracer:
         return record(self.model, tokens, names=["blocks.0.input"])["blocks.0.input"]
 
     def _restore_each_position(
-        self, batch: PeopleBatch, clean: _CleanRun, start: Tensor, place: tuple[str, int], targets: Tensor
+        self, clean: Recording, streams: Sequence[Tensor], place: tuple[str, int], targets: Tensor
     ) -> Tensor:
-        """The measure (B, T) with the clean value at each position in turn, all positions in one pass."""
-        B, T = batch.tokens.shape
-        one = torch.eye(T, dtype=torch.bool).repeat(B, 1)  # (B·T, T), row b·T + t restores position t
+        """The measure (B, T) with the clean value at each position in turn, all positions in one pass.
+
+        The pass begins with the block that is restored; before it everything is as in the corrupted run, whose
+        `streams` enter block 0, block 1, …, and leave the last.
+        """
+        site, layer = place
+        B, T, _ = streams[0].shape
         every = partial(torch.repeat_interleave, repeats=T, dim=0)
-        restorations = {name: (one, every(clean[name])) for name in self._names(place)}
-        logits = restore(self.model, every(batch.tokens), every(start), restorations)
+        one = torch.eye(T, dtype=torch.bool).repeat(B, 1)  # (B·T, T), row b·T + t restores position t
+        if site == "stream":
+            name = "blocks.0.input" if layer == EMBEDDINGS else f"blocks.{layer}.output"
+            start = torch.where(one[..., None], every(clean[name]), every(streams[layer + 1]))
+            logits = logits_after(self.model, start, layer + 1)
+        else:
+            before = (self.options.window - 1) // 2
+            first, end = max(0, layer - before), min(self.layers, layer - before + self.options.window)
+            names = [f"blocks.{n}.{SITES[site]}" for n in range(first, end)]
+            restorations = {name: (one, every(clean[name])) for name in names}
+            logits = logits_after(self.model, every(streams[first]), first, restorations)
         return self._measure(logits, every(targets)).view(B, T)
 
     def _measure(self, logits: Tensor, targets: Tensor) -> Tensor:
@@ -255,41 +257,29 @@ class _Tracer:
         return odds.sigmoid() if self.options.measure == "probability" else odds
 
 
-@dataclass(frozen=True)
-class _CleanRun:
-    """What flows in the clean run of a batch, and its logits (B, V) after MASK."""
-
-    tensors: Mapping[str, Tensor]
-    logits: Tensor
-
-    @classmethod
-    def of(cls, model: GPT, batch: PeopleBatch) -> _CleanRun:
-        names = ["blocks.0.input", *(f"blocks.*.{what}" for what in SITES.values())]
-        wanted = torch.zeros_like(batch.tokens, dtype=torch.bool)
-        wanted[:, -1] = True
-        recording = record(model, batch.tokens, names=names, wanted=wanted)
-        assert isinstance(recording.output, Tensor)
-        return cls(recording.tensors, recording.output)
-
-    def __getitem__(self, name: str) -> Tensor:
-        return self.tensors[name]
-
-
-def restore(model: GPT, tokens: Tensor, start: Tensor, restorations: Mapping[str, tuple[Tensor, Tensor]]) -> Tensor:
-    """Logits (R, V) after the last token of a run that begins with the vectors `start` (R, T, C).
+@torch.no_grad()
+def logits_after(
+    model: GPT,
+    stream: Tensor,
+    first: int = 0,
+    restorations: Mapping[str, tuple[Tensor, Tensor]] | None = None,
+    seen: list[Tensor] | None = None,
+) -> Tensor:
+    """Logits (R, V) at the last position, if the vectors `stream` (R, T, C) enter block `first`.
 
     `restorations` has by name a mask (R, T) and values (R, T, C): where the mask is True, the values replace what
-    flows there.
+    flows there. `seen` gets the streams between the blocks, the given one first.
     """
-    edits: dict[str, Callable[[Tensor], Tensor]] = {"blocks.0.input": lambda x: start}
-    for name, (mask, values) in restorations.items():
-        edits[name] = partial(_replaced, start if name == "blocks.0.input" else None, mask[..., None], values)
-    wanted = torch.zeros_like(tokens, dtype=torch.bool)
-    wanted[:, -1] = True
-    with torch.no_grad(), edited(model, edits):
-        logits: Tensor = model(tokens, wanted=wanted)
+    edits = {name: partial(_replaced, mask[..., None], values) for name, (mask, values) in (restorations or {}).items()}
+    streams = [stream]
+    with edited(model, edits):
+        for block in model.blocks[first:]:
+            streams.append(block(streams[-1], None, None))
+    if seen is not None:
+        seen += streams
+    logits: Tensor = model.head(model.norm(streams[-1][:, -1]))
     return logits
 
 
-def _replaced(start: Tensor | None, mask: Tensor, values: Tensor, x: Tensor) -> Tensor:
-    return torch.where(mask, values, x if start is None else start)
+def _replaced(mask: Tensor, values: Tensor, x: Tensor) -> Tensor:
+    return torch.where(mask, values, x)
