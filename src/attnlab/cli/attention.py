@@ -72,7 +72,9 @@ def audit(
     """
     from attnlab.attention import MixerShape
     from attnlab.attention.audit.run import audit as run
+    from attnlab.base.trust import allow_named
 
+    allow_named(name)
     shape = MixerShape(width, heads, context, causal=not bidirectional, positions=positions)
     report = run(name, shape, cost=cost, half=half)
     if as_json:

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from attnlab.attention.registry import OWN
 from attnlab.base.errors import UserError
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import default_of, refuse_settings
@@ -22,9 +23,11 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
+from attnlab.models.gpt import attention_file
 from attnlab.models.pretrained.source import find_bert, fingerprint
-from attnlab.runs import RunFolder
+from attnlab.runs import RunFolder, read_config
 from attnlab.runs.checkpoints import load_best
+from attnlab.runs.own_attention import own_attention
 from attnlab.training.callbacks import TrainState
 from attnlab.training.loop import Metric
 from attnlab.training.objectives import Evaluate, MaskedWords
@@ -84,7 +87,7 @@ class MaskedPretraining:
             rows,
             evaluate,
             Metric("loss", "lower") if evaluate else None,
-            files=self._files(),
+            files=attention_file(config.model.attention),
             facts=facts,
             changes=changes,
             finish=finish,
@@ -153,10 +156,6 @@ class MaskedPretraining:
         masking = Masking(tokenizer, settings.share, whole_words=settings.whole_words, seed=config.training.seed)
         return MaskedRows(rows, masking)
 
-    def _files(self) -> dict[str, str]:
-        attention = self.config.model.attention
-        return {"attention.py": Path(attention).read_text(encoding="utf-8")} if attention.endswith(".py") else {}
-
 
 @dataclass
 class TrainedBert:
@@ -172,7 +171,10 @@ def load_bert(run: Path) -> TrainedBert:
     folder = run / "model"
     if not folder.is_dir():
         raise UserError(f"{run} has no model yet: wait until it finishes, or resume it with 'attnlab resume {run}'.")
-    return TrainedBert(run, BertForMaskedLanguageModel.from_pretrained(folder), WordPiece.from_pretrained(folder))
+    name = own_attention(run, read_config(run)["model"].get("attention", ""))
+    own = {"attention": name} if name.endswith(".py") or name.startswith(OWN) else {}
+    model = BertForMaskedLanguageModel.from_pretrained(folder, **own)
+    return TrainedBert(run, model, WordPiece.from_pretrained(folder))
 
 
 def score(rows: MaskedRows, device: str) -> Evaluate:

@@ -7,6 +7,7 @@
     checkpoints/     see attnlab.runs.checkpoints
     figures/, report.html
     slurm/           see attnlab.launch: exists before the run, when a cluster runs it
+    inputs/          data and code that were handed in from Python: exists before the run as well
 
 One process at a time may write to it, by a lock of the operating system, which a crash releases.
 """
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,12 @@ from attnlab.base.files import write_text
 
 ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
-KEPT = {"lock", "slurm"}  # what a folder may contain before its run begins
+INPUTS = "inputs"
+KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
+
+
+called: ContextVar[str] = ContextVar("called", default="")
+"""The call from Python that starts a run, for its record; empty for a command line."""
 
 
 class RunFolder:
@@ -134,7 +141,7 @@ class RunFolder:
 
         record = {
             "kind": kind,
-            "command": shlex.join([*_program(), *sys.argv[1:]]),
+            "command": called.get() or shlex.join([*_program(), *sys.argv[1:]]),
             "folder": str(Path.cwd()),
             "started": _now(),
             "seed": seed,
@@ -186,6 +193,12 @@ def _locked(path: Path) -> FileLock:
         holder = f"process {status.get('pid', '?')} on {status.get('host', '?')}"
         raise UserError(f"{path} is in use by {holder}: wait for it or choose another --run.") from None
     return lock
+
+
+def must_be_free(path: Path) -> None:
+    """Raise if another process writes to this run."""
+    if (path / "lock").exists():
+        _locked(path).release()
 
 
 def is_run(path: Path) -> bool:
