@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,21 +64,15 @@ def _names(run: Path) -> list[str]:
 
 def _contents(build: Builder, run: Path) -> list[bytes]:
     """What a class may have been stored as: the file in which it is defined, or its source with what it uses."""
-    from dataclasses import replace
-
     from attnlab.attention.class_source import NotStorable, class_source
     from attnlab.models.gpt import shape_of
 
     contents = []
-    try:
+    with suppress(OSError, TypeError):  # a class of a notebook has no file
         contents.append(Path(inspect.getsourcefile(build) or "").read_bytes())
-    except (OSError, TypeError):
-        pass  # a class of a notebook has no file
     section = {name: value for name, value in read_config(run).get("model", {}).items() if name != "attention"}
     shape = shape_of(check(GPTSection, section), vocabulary=1).mixer()
-    try:
+    with suppress(NotStorable):
         source = class_source(build, replace(shape, causal=bool(getattr(build, "causal", True))))
         contents.append(source.encode())
-    except NotStorable:
-        pass
     return contents

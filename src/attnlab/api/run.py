@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -92,16 +91,16 @@ class Run:
     def ask(self, question: str) -> ModelAnswer: ...
 
     @overload
-    def ask(self, question: Sequence[str]) -> list[ModelAnswer]: ...
+    def ask(self, question: list[str]) -> list[ModelAnswer]: ...
 
-    def ask(self, question: str | Sequence[str]) -> ModelAnswer | list[ModelAnswer]:
+    def ask(self, question: str | list[str]) -> ModelAnswer | list[ModelAnswer]:
         """The answer (`text`) of a run that was fine-tuned on questions, with its `confidence`; or one per question."""
         from attnlab.models.asking import answer, check_length
 
         if self.kind not in ("finetune", "knowledge"):
             raise UserError(f"{self.path} is a {self.kind} run: it was not trained to answer questions.")
         gpt = self._gpt()
-        questions = [question] if isinstance(question, str) else list(question)
+        questions = [question] if isinstance(question, str) else question
         for number, text in enumerate(questions, 1):
             check_length(text, gpt.vocabulary, gpt.model.shape.context, f"question {number}")
         answers = answer(gpt.model, gpt.vocabulary, questions)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import __future__
 
 import ast
-import inspect
 import linecache
 import math
 import symtable
@@ -36,16 +35,18 @@ class NotStorable(Exception):
 
 def class_source(kind: Builder, shape: MixerShape) -> str:
     """The file of a class; executing it gave a mixer of that shape with the same weights and outputs."""
-    if not inspect.isclass(kind):
+    if not isinstance(kind, type):
         raise NotStorable("it is a function or another object, and only a class can be stored")
+    name = kind.__name__
     collected = _Collected(kind.__module__)
-    collected.add(kind.__name__, kind)
-    lines = [f'"""{kind.__name__}, and what it uses, written by attnlab from the session that trained with it."""', ""]
+    collected.add(name, kind)
+    lines = [f'"""{name}, and what it uses, written by attnlab from the session that trained with it."""', ""]
     if collected.postponed:
         lines += ["from __future__ import annotations", ""]
-    source = "\n".join([*lines, *sorted(collected.imports), *collected.texts])
-    if kind.__name__ != "Mixer":
-        source += f"\n\nMixer = {kind.__name__}\n"
+    lines += [*sorted(collected.imports), *collected.texts]
+    if name != "Mixer":
+        lines += ["\n", f"Mixer = {name}"]
+    source = "\n".join(lines) + "\n"
     _must_do_the_same(kind, source, shape)
     return source
 

@@ -9,9 +9,10 @@ mixers, the call continues the sequence in the cache; the outputs are those of o
 
 A user's file has one class, built from a MixerShape. The class may describe itself in class attributes named like the
 fields of `Variant` (`equation`, `paper`, `time`, `memory`, `positions`, `causal`, `bidirectional`). Its forward takes x
-and, if it needs them, `padding` and `cache`; without `cache`, decoding replays the sequence for it. The file is executed
-only if the user has allowed it (`attnlab.base.trust`). A class handed in from Python has the name `own:CLASS` as long
-as the process lives.
+and, if it needs them, `padding` and `cache`; without `cache`, decoding replays the sequence for it.
+
+A file is executed only if the user has allowed it (`attnlab.base.trust`). A class handed in from Python has the name
+`own:CLASS` as long as the process lives.
 """
 
 from __future__ import annotations

@@ -31,5 +31,9 @@ def picture(figure: Figure, caption: str) -> str:
     """A drawing inside the page: nothing is loaded from elsewhere, and no script can be in it."""
     content = io.BytesIO()
     figure.savefig(content, format="png", dpi=100)
-    source = "data:image/png;base64," + base64.b64encode(content.getvalue()).decode()
+    return image(content.getvalue(), caption)
+
+
+def image(png: bytes, caption: str) -> str:
+    source = "data:image/png;base64," + base64.b64encode(png).decode()
     return f'<img src="{source}" alt="{escape(caption)}" style="max-width: 100%">'

@@ -34,7 +34,7 @@ def allowed_files() -> dict[str, str]:
     file = _list_file()
     try:
         return {str(key): str(path) for key, path in json.loads(file.read_text(encoding="utf-8"))["allowed"].items()}
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{file} cannot be read as the list of allowed files: repair or delete it.") from None
@@ -76,8 +76,8 @@ def read_allowed(file: Path) -> bytes:
     key = checksum(content)
     if key not in _this_process and key not in allowed_files():
         raise UserError(
-            f"{file} is code that you have not allowed to run (SHA-256 {key}): read it, then run 'attnlab trust {file}', "
-            "or name it yourself with --attention or lab.load(run, attention=...)."
+            f"{file} is code that you have not allowed to run (SHA-256 {key}): read it, then run "
+            f"'attnlab trust {file}', or name it yourself with --attention or lab.load(run, attention=...)."
         )
     return content
 

@@ -32,6 +32,7 @@ from attnlab.attention.audit.future import (
 from attnlab.attention.audit.half_precision import try_half
 from attnlab.attention.parts.cache import Cache
 from attnlab.attention.registry import MixerShape, build_mixer, find_variant
+from attnlab.base import html
 from attnlab.base.errors import UserError
 
 SLACK = 0.5
@@ -39,7 +40,7 @@ SLACK = 0.5
 power is 1 away."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     name: str
     findings: list[Finding]
@@ -47,6 +48,14 @@ class Audit:
     @property
     def passed(self) -> bool:
         return all(finding.passed is not False for finding in self.findings)
+
+    def __repr__(self) -> str:
+        return f"Audit({self.name!r}, {'passed' if self.passed else 'failed'})"
+
+    def _repr_html_(self) -> str:
+        words = {True: "pass", False: "FAIL", None: "–"}
+        rows = [[finding.check, words[finding.passed], finding.evidence] for finding in self.findings]
+        return html.heading(repr(self)) + html.table(["check", "", "evidence"], rows)
 
     @property
     def sees_future(self) -> bool:
@@ -172,7 +181,10 @@ def check_large_inputs(audited: AuditedMixer) -> Finding:
 
 def check_half(audited: AuditedMixer) -> list[Finding]:
     findings = []
-    for result in try_half(audited.name, audited.shape):
+    tried = try_half(audited.name, audited.shape)
+    if not tried:
+        return [Finding("half precision", None, "not tried: a process of its own cannot build this class")]
+    for result in tried:
         if not result.able:
             verdict, evidence = None, "this machine cannot multiply matrices of this type"
         elif not result.ran:
