@@ -15,7 +15,11 @@ from attnlab.base import trust
 from attnlab.base.errors import UserError
 from attnlab.config.flags import allow_typed
 
-EVIL = "from pathlib import Path\nPath(__file__).with_name('executed').touch()\nimport torch\nclass M(torch.nn.Module): pass\n"
+EVIL = """from pathlib import Path
+import torch
+Path(__file__).with_name('executed').touch()
+class M(torch.nn.Module): pass
+"""
 
 
 @pytest.fixture(autouse=True)

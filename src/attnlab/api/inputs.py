@@ -79,13 +79,13 @@ class Inputs:
     def attention(self, name: str, section: GPTSection) -> str:
         """A class handed in becomes a file of the run; where that is impossible it keeps its name in this process."""
         from attnlab.attention.class_source import NotStorable, class_source
-        from attnlab.attention.registry import OWN, handed_in
+        from attnlab.attention.registry import handed_in, label_of
         from attnlab.models.gpt import shape_of
 
         build = handed_in(name)
         if build is None:
             return name
-        label = name.removeprefix(OWN)
+        label = label_of(build)
         shape = replace(shape_of(section, vocabulary=1).mixer(), causal=bool(getattr(build, "causal", True)))
         try:
             return self.add(f"{label}.py", class_source(build, shape))

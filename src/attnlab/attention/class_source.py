@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.attention.registry import Builder, MixerShape, own_variant, run_source
+from attnlab.attention.registry import Builder, MixerShape, label_of, own_variant, run_source
 from attnlab.base.errors import UserError
 
 ANNOTATIONS = __future__.annotations.compiler_flag
@@ -56,7 +56,7 @@ def class_text(kind: Builder) -> str:
     try:
         return _definition(kind)[0]
     except NotStorable:
-        return f"{getattr(kind, '__name__', 'mixer')}: its source is not available\n"
+        return f"{label_of(kind)}: its source is not available\n"
 
 
 class _Collected:
@@ -188,7 +188,7 @@ def _must_do_the_same(kind: Builder, source: str, shape: MixerShape) -> None:
     """Execute the file, build the mixer twice, from the class and from the file, and compare weights and outputs."""
     expected = _weights_and_outputs(kind, shape)  # what is wrong with the class itself is the user's to know
     try:
-        stored = vars(run_source(source.encode(), Path(f"{getattr(kind, '__name__', '')}.py")))["Mixer"]
+        stored = vars(run_source(source.encode(), Path(f"{label_of(kind)}.py")))["Mixer"]
         got = _weights_and_outputs(stored, shape)
     except UserError as error:
         raise NotStorable(f"its stored source fails ({error})") from None
@@ -200,6 +200,6 @@ def _must_do_the_same(kind: Builder, source: str, shape: MixerShape) -> None:
 def _weights_and_outputs(kind: Builder, shape: MixerShape) -> list[Tensor]:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        mixer = own_variant(kind, getattr(kind, "__name__", "mixer")).build(shape).eval()
+        mixer = own_variant(kind, label_of(kind)).build(shape).eval()
         x = torch.randn(2, min(8, shape.context), shape.width)
         return [*mixer.state_dict().values(), mixer(x)]

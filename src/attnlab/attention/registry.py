@@ -148,10 +148,14 @@ OWN = "own:"
 _session: dict[str, Builder] = {}
 
 
+def label_of(build: Builder) -> str:
+    """What a user calls it; a partial is called like its function."""
+    return str(getattr(build, "__name__", "") or getattr(getattr(build, "func", None), "__name__", "") or "mixer")
+
+
 def hand_in(build: Builder, name: str = "") -> str:
     """The name under which a class, or a function of a MixerShape, is a variant in this process."""
-    label = getattr(build, "__name__", "") or getattr(getattr(build, "func", None), "__name__", "") or "mixer"
-    name = name or unlike(OWN + label, [taken for taken, other in _session.items() if other is not build])
+    name = name or unlike(OWN + label_of(build), [taken for taken, other in _session.items() if other is not build])
     _session[name] = build
     return name
 
@@ -163,7 +167,7 @@ def handed_in(name: str) -> Builder | None:
 
 def _handed_in(name: str) -> Variant:
     if name not in _session:
-        label = name.removeprefix(OWN)
+        label = name.removeprefix(OWN).partition("-")[0]  # without the number of one that shares its name
         raise UserError(
             f"{name} is a class that was handed in from Python, and this process does not know it: "
             f"hand it in again, lab.load(run, attention={label})."
@@ -188,7 +192,7 @@ def own_variant(kind: Builder, name: str) -> Variant:
     facts["positions"] = frozenset([positions] if isinstance(positions, str) else positions)
 
     def build(shape: MixerShape) -> nn.Module:
-        label = getattr(kind, "__name__", "the mixer")
+        label = label_of(kind)
         try:
             mixer = kind(shape)
         except UserError:

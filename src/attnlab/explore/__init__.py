@@ -14,7 +14,7 @@ from 0. All arithmetic is in double precision.
 """
 
 from attnlab.explore.attend import attend as _attend
-from attnlab.explore.attend import softmax
+from attnlab.explore.attend import softmax as _softmax
 from attnlab.explore.averaging import average, average_some
 from attnlab.explore.constructing import construct
 from attnlab.explore.copying import copy
@@ -29,7 +29,7 @@ from attnlab.explore.replacing import replace_key
 from attnlab.explore.selecting import identity, select
 from attnlab.explore.trying import try_query
 
-attend = takes_numbers(_attend)
+attend, softmax = takes_numbers(_attend), takes_numbers(_softmax)
 
 __all__ = [
     "EXAMPLES",

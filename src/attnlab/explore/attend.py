@@ -16,7 +16,6 @@ Array = NDArray[np.float64]
 
 def softmax(scores: Array) -> Array:
     """exp(s_i) / Σ_j exp(s_j) along the last axis, shifted by the largest score so that nothing overflows."""
-    scores = np.asarray(scores, dtype=np.float64)
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 

@@ -71,7 +71,9 @@ def takes_numbers(explore: Callable[P, R]) -> Callable[..., R]:
     def with_arrays(*args: Any, **settings: Any) -> R:
         given = signature.bind(*args, **settings).arguments
         for name, value in given.items():
-            if name in MATRICES or (name in VECTORS and value is not None):
+            if name == "scores":
+                given[name] = _numbers(value, name)  # with any number of axes
+            elif name in MATRICES or (name in VECTORS and value is not None):
                 given[name] = as_array(value, name)
         return explore(**given)  # type: ignore[call-arg]
 
@@ -82,14 +84,18 @@ def as_array(value: Any, what: str) -> Array:
     """Numbers in double precision, checked: rows and columns, or one vector where that is what `what` is."""
     if isinstance(value, str | Path):
         return read_vector(str(value), what) if what in VECTORS else read_matrix(str(value), what)
-    if hasattr(value, "detach"):
-        value = value.detach().cpu().double().numpy()
-    try:
-        numbers = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise UserError(f"{what}: expected numbers, in rows of the same length, got {str(value)[:80]}.") from None
+    numbers = _numbers(value, what)
     checked = _checked(numbers, what)
     return checked.ravel() if what in VECTORS and numbers.ndim == 1 else checked
+
+
+def _numbers(value: Any, what: str) -> Array:
+    if hasattr(value, "detach"):  # a tensor, on any device and of any type
+        value = value.detach().cpu().double().numpy()
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UserError(f"{what}: expected numbers, in rows of the same length, got {str(value)[:80]}.") from None
 
 
 def check_index(index: int, count: int, what: str) -> int:
