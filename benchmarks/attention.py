@@ -29,6 +29,7 @@ from torch import Tensor
 from attnlab.attention import VARIANTS, MixerShape, build_mixer, find_variant
 from attnlab.base.errors import UserError
 from attnlab.base.machine import facts
+from attnlab.base.trust import allow_named
 from attnlab.training.estimate import measure_peak
 
 
@@ -136,6 +137,7 @@ def write(cells: Sequence[Cell], shape: MixerShape, repeats: int, folder: Path) 
 def sides_of(names: str) -> list[Side]:
     """The peers, then the given variants."""
     chosen = list(VARIANTS) if names == "all" else names.split(",")
+    allow_named(*chosen)
     peers = [Side(name, time=2, memory=memory, peer=True) for name, (_, memory) in PEERS.items()]
     return peers + [Side(v.name, v.time, v.memory) for v in map(find_variant, chosen)]
 

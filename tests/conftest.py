@@ -20,8 +20,19 @@ def _few_threads() -> None:
     torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for what a user has allowed: tests neither read nor change that of the person who runs them."""
+    folder, before = tmp_path_factory.mktemp("config"), os.environ.get("ATTNLAB_CONFIG")
+    os.environ["ATTNLAB_CONFIG"] = str(folder)
+    yield folder
+    os.environ.pop("ATTNLAB_CONFIG")
+    if before is not None:
+        os.environ["ATTNLAB_CONFIG"] = before
+
+
 @pytest.fixture(scope="session")
-def cli_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def cli_environment(own_config: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a child: this source tree, no colours, a cache of its own."""
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     cache = str(tmp_path_factory.mktemp("cache"))

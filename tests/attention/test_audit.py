@@ -9,6 +9,7 @@ from attnlab.attention.audit.cost import Growth, exponent, growth, peak_bytes
 from attnlab.attention.audit.future import AuditedMixer, sees_future
 from attnlab.attention.audit.run import audit, check_cost, check_half
 from attnlab.base.errors import UserError
+from attnlab.base.trust import allow
 
 SMALL = MixerShape(width=8, heads=2, context=20)
 
@@ -37,6 +38,7 @@ def own(tmp_path):
     def write(body, arguments="", attributes="memory = 2", unused=False):
         file = tmp_path / "mine.py"
         file.write_text(TEMPLATE.format(body=body, arguments=arguments, attributes=attributes, unused=unused))
+        allow(file)
         return str(file)
 
     return write

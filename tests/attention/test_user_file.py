@@ -6,6 +6,7 @@ import torch
 from attnlab.attention import Cache, MixerShape, build_mixer
 from attnlab.attention.starter import write_starter
 from attnlab.base.errors import UserError
+from attnlab.base.trust import allow
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT, GPTShape
 
@@ -33,6 +34,7 @@ def own(tmp_path):
     def write(text):
         file = tmp_path / "mine.py"
         file.write_text(text)
+        allow(file)
         return str(file)
 
     return write
@@ -96,6 +98,7 @@ def test_a_missing_file_is_reported():
 
 def test_the_template_works_and_so_does_its_test(tmp_path):
     mixer, test = write_starter("my-idea", tmp_path)
+    allow(mixer)
     assert build_mixer(str(mixer), SHAPE)(torch.randn(2, 5, 8)).shape == (2, 5, 8)
     assert pytest.main(["-q", "-p", "no:cacheprovider", str(test)]) == 0
 

@@ -13,6 +13,7 @@ import pytest
 
 from attnlab.attention import MixerShape, find_variant
 from attnlab.attention.audit.run import audit
+from attnlab.base.trust import allow
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "attention.md").read_text(encoding="utf-8")
@@ -37,6 +38,7 @@ def test_the_table_is_that_of_the_registry(table: ModuleType) -> None:
 def test_an_example_is_what_it_says_it_is(number: int, tmp_path: Path) -> None:
     file = tmp_path / "my_idea.py"
     file.write_text(EXAMPLES[number], encoding="utf-8")
+    allow(file)
     for positions in ("none", *find_variant(str(file)).positions):
         report = audit(str(file), MixerShape(16, 4, context=40, positions=positions), half=False, cost=False)
         assert report.passed, [finding for finding in report.findings if finding.passed is False]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from io import StringIO
+from types import ModuleType, SimpleNamespace
 
 import pytest
 from rich.console import Console
 
 from attnlab.base import console
 from attnlab.training.callbacks import LogLine, RunLength, StepReport, TrainState
-from attnlab.training.progress import ProgressBar, fitted
+from attnlab.training.progress import NotebookBar, ProgressBar, fitted, progress
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 110, 160])
@@ -38,3 +40,28 @@ def test_what_is_least_important_is_left_out_first() -> None:
     assert fitted(parts, 20) == "loss 2  0:10 left"
     assert fitted(parts, 10) == "loss 2"
     assert fitted(parts, 3) == ""
+
+
+def test_a_notebook_gets_one_line_that_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+
+    class Handle:
+        def update(self, shown: str) -> None:
+            lines.append(shown)
+
+    def display(shown: str, display_id: bool) -> Handle:
+        lines.append(shown)
+        return Handle()
+
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(HTML=str, display=display))  # type: ignore[arg-type]
+    monkeypatch.setattr(console, "err", Console(file=StringIO(), force_jupyter=True))
+    bar, state = progress("<b>"), TrainState(step=0)
+    assert isinstance(bar, NotebookBar)
+    bar.on_start(state, RunLength(10, 1.0))
+    state.step = 10
+    bar.on_step(state, StepReport(1e-3, 0.01, 32, 4096, 5000))
+    bar.on_evaluate(state, {"loss": 1.5}, best=True)
+    bar.on_end(state)
+    assert '<progress value="0" max="10">' in lines[0] and '<progress value="10" max="10">' in lines[-1]
+    assert "&lt;b&gt;" in lines[-1] and "dev: loss 1.5" in lines[-1]

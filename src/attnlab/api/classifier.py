@@ -36,7 +36,7 @@ from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import saved_config
 from attnlab.models.pretrained.tuned import TunedClassifier, load_trained
 from attnlab.runs import is_run, read_record
-from attnlab.runs.folder import INPUTS, new_folder
+from attnlab.runs.folder import INPUTS, new_folder, recorded_as
 
 KIND = ClassifyJob.kind
 DEV_SHARE = 0.1
@@ -158,9 +158,10 @@ class Classifier(ClassifierMixin, BaseEstimator):
             config.data = config.data.model_copy(update=handed.write(path))
             console.warn(handed.note)
             notes = (handed.note,)
-        command = f"attnlab.{' '.join(repr(self).split())}.fit({data})"
+        command = f"lab.{' '.join(repr(self).split())}.fit({data})"
         try:
-            ClassifyJob(config).run(RunOptions(path, changes=notes, command=command))
+            with recorded_as(command):
+                ClassifyJob(config).run(RunOptions(path, changes=notes))
         finally:
             if not is_run(path):
                 if handed is not None:

@@ -10,11 +10,13 @@ mixers, the call continues the sequence in the cache; the outputs are those of o
 A user's file has one class, built from a MixerShape. The class may describe itself in class attributes named like the
 fields of `Variant` (`equation`, `paper`, `time`, `memory`, `positions`, `causal`, `bidirectional`). Its forward takes x
 and, if it needs them, `padding` and `cache`; without `cache`, decoding replays the sequence for it.
+
+A file is executed only if the user has allowed it (`attnlab.base.trust`). A class handed in from Python has the name
+`own:CLASS` as long as the process lives.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import traceback
 from collections.abc import Callable
@@ -27,6 +29,8 @@ from torch import Tensor, nn
 
 from attnlab.attention.parts.cache import Cache
 from attnlab.base.errors import UserError, unknown
+from attnlab.base.files import unlike
+from attnlab.base.trust import read_allowed
 
 POSITIONS = ("none", "learned", "sinusoidal", "rotary", "alibi")
 INSIDE = frozenset({"rotary", "alibi"})
@@ -107,6 +111,8 @@ def find_variant(name: str) -> Variant:
     """The variant of that name, or the one in a user's file when the name ends in .py."""
     if name.endswith(".py"):
         return load_variant(name)
+    if name.startswith(OWN):
+        return _handed_in(name)
     if name not in VARIANTS:
         raise UserError(
             unknown("attention", name, VARIANTS) + " `attnlab attention` lists all; for your own, give a .py file."
@@ -138,10 +144,45 @@ def check_positions(name: str) -> None:
 HELP = "`attnlab new attention NAME` writes a file to start from."
 
 
+OWN = "own:"
+_session: dict[str, Builder] = {}
+
+
+def label_of(build: Builder) -> str:
+    """What a user calls it; a partial is called like its function."""
+    return str(getattr(build, "__name__", "") or getattr(getattr(build, "func", None), "__name__", "") or "mixer")
+
+
+def hand_in(build: Builder, name: str = "") -> str:
+    """The name under which a class, or a function of a MixerShape, is a variant in this process."""
+    name = name or unlike(OWN + label_of(build), [taken for taken, other in _session.items() if other is not build])
+    _session[name] = build
+    return name
+
+
+def handed_in(name: str) -> Builder | None:
+    """What has that name in this process."""
+    return _session.get(name)
+
+
+def _handed_in(name: str) -> Variant:
+    if name not in _session:
+        label = name.removeprefix(OWN).partition("-")[0]  # without the number of one that shares its name
+        raise UserError(
+            f"{name} is a class that was handed in from Python, and this process does not know it: "
+            f"hand it in again, lab.load(run, attention={label})."
+        )
+    return own_variant(_session[name], name)
+
+
 def load_variant(path: str) -> Variant:
     """The variant in the file at `path`."""
     file = Path(path)
-    kind = _one_class(_run(file), file)
+    return own_variant(_one_class(_run(file), file), str(file))
+
+
+def own_variant(kind: Builder, name: str) -> Variant:
+    """A user's class, or function, with the facts that it states about itself."""
     facts = {
         field: getattr(kind, field)
         for field in ("equation", "paper", "time", "memory", "positions", "causal", "bidirectional")
@@ -151,14 +192,18 @@ def load_variant(path: str) -> Variant:
     facts["positions"] = frozenset([positions] if isinstance(positions, str) else positions)
 
     def build(shape: MixerShape) -> nn.Module:
+        label = label_of(kind)
         try:
-            return OwnMixer(kind(shape), str(file))
+            mixer = kind(shape)
         except UserError:
             raise
         except Exception as error:
-            raise _in_file(error, file, f"{kind.__name__}(shape) cannot be built") from error
+            raise _in_file(error, Path(name), f"{label}(shape) cannot be built") from error
+        if not isinstance(mixer, nn.Module):
+            raise UserError(f"{name}: {label}(shape) expected to return a torch.nn.Module, got {type(mixer).__name__}.")
+        return OwnMixer(mixer, name)
 
-    return Variant(name=str(file), build=build, **facts)
+    return Variant(name=name, build=build, **facts)
 
 
 class OwnMixer(nn.Module):
@@ -199,13 +244,18 @@ class OwnMixer(nn.Module):
 
 
 def _run(file: Path) -> ModuleType:
+    """The file as a module; what is executed is the content that was checked, not a compiled copy beside it."""
     if not file.is_file():
         raise UserError(f"there is no file {file}: give the path of a .py file with one attention class. {HELP}")
-    spec = importlib.util.spec_from_file_location(f"attnlab_own_{file.stem}", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    return run_source(read_allowed(file), file)
+
+
+def run_source(source: bytes, file: Path) -> ModuleType:
+    """The source of a user's file as a module; `file` is its place in messages."""
+    module = ModuleType(f"attnlab_own_{file.stem}")
+    module.__file__ = str(file)
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)
     except SyntaxError as error:
         raise UserError(f"{file}, line {error.lineno}: {error.msg}.") from error
     except Exception as error:
@@ -214,13 +264,13 @@ def _run(file: Path) -> ModuleType:
 
 
 def _one_class(module: ModuleType, file: Path) -> type[nn.Module]:
-    """The file's one module class; with helpers beside it, the one named Mixer."""
-    classes = [
-        thing
+    """The file's one module class; with helpers beside it, the one that the file names Mixer."""
+    classes = {
+        thing: None
         for thing in vars(module).values()
         if inspect.isclass(thing) and issubclass(thing, nn.Module) and thing.__module__ == module.__name__
-    ]
-    chosen = classes if len(classes) == 1 else [kind for kind in classes if kind.__name__ == "Mixer"]
+    }
+    chosen = [*classes] if len(classes) == 1 else [kind for kind in classes if vars(module).get("Mixer") is kind]
     if len(chosen) == 1:
         return chosen[0]
     if not classes:

@@ -78,9 +78,11 @@ import torch
 
 from attnlab.attention import MixerShape, build_mixer
 from attnlab.attention.audit import audit
+from attnlab.base.trust import allow_named
 from attnlab.models.gpt import GPT, GPTShape
 
 FILE = str(Path(__file__).with_name("{file}"))
+allow_named(FILE)  # this test is where its author says that it may be executed
 
 
 def test_it_passes_the_audit():

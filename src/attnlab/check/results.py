@@ -6,6 +6,8 @@ import enum
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from attnlab.base import html
+
 
 class ExerciseStage(enum.StrEnum):
     """The three stages of the exercise, in the order in which a student works through them."""
@@ -94,7 +96,7 @@ class Remark:
     where: str = ""
 
 
-@dataclass
+@dataclass(repr=False)
 class CheckReport:
     file: str
     stage: ExerciseStage
@@ -104,6 +106,14 @@ class CheckReport:
     @property
     def passed(self) -> bool:
         return not any(result.counts_as_failure for result in self.results)
+
+    def __repr__(self) -> str:
+        return f"CheckReport({self.file!r}, {'passed' if self.passed else 'failed'})"
+
+    def _repr_html_(self) -> str:
+        rows = [[r.name, r.status, " ".join(filter(None, [r.where, r.problem, r.advice]))] for r in self.results]
+        remarks = [f"{remark.where} {remark.text}".strip() for remark in self.remarks]
+        return html.heading(repr(self)) + html.table(["function", "", ""], rows) + "".join(map(html.paragraph, remarks))
 
     def to_json(self) -> dict[str, Any]:
         return {"passed": self.passed, **asdict(self)}

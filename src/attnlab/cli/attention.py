@@ -73,7 +73,9 @@ def audit(
     from attnlab.attention import MixerShape
     from attnlab.attention.audit.child import audit_file
     from attnlab.attention.audit.run import audit as run
+    from attnlab.base.trust import allow_named
 
+    allow_named(name)
     shape = MixerShape(width, heads, context, causal=not bidirectional, positions=positions)
     report = (audit_file if name.endswith(".py") else run)(name, shape, cost, half)
     if as_json:

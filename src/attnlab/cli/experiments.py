@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeVar
 import typer
 
 from attnlab.base import console
-from attnlab.base.errors import UserError, unknown
-from attnlab.config import Section, find_setting, leaves, read_recipe
+from attnlab.base.errors import UserError
+from attnlab.config import Section, find_setting, leaves
+from attnlab.config.flags import allow_typed
 from attnlab.config.recipe import Key, flag_of, load
-from attnlab.jobs.registry import measured
+from attnlab.experiments.config import chosen_job
 
 if TYPE_CHECKING:
     from attnlab.report.page import Table
@@ -54,12 +55,7 @@ class Request(Generic[C]):
         self.implied = implied or {}
 
     def config(self, recipe: Path | None, flags: dict[Key, Any], settings: list[str], job: str | None = None) -> C:
-        written = (read_recipe(recipe)[0].get(self.section) if recipe is not None else None) or {}
-        keys = [*flags, *((self.section, name) for name in written)]
-        implied = next((self.implied[key] for key in keys if key in self.implied), None)
-        job = flags.get((self.section, "job")) or written.get("job") or job or implied or self.default
-        if job not in measured():
-            raise UserError(unknown("job", job, measured()))
+        job = chosen_job(self.section, recipe, flags, self.implied, job, self.default)
         kind = self.kind_of(job)
         given = dict(flags)
         for key in flags:
@@ -70,6 +66,7 @@ class Request(Generic[C]):
                     f"{flag_of(key, field)} is a setting of the job {owner!r}: for {job!r} write --set NAME=VALUE."
                 )
         for setting in settings:
+            allow_typed(setting)
             name, equals, value = setting.partition("=")
             if not equals:
                 raise UserError(f"--set {setting}: write NAME=VALUE.")

@@ -121,6 +121,7 @@ OVERVIEW = tuple(
         ("attention", "attention", ATTENTION, "List the kinds of attention with equation, paper and cost."),
         ("audit", "attention", ATTENTION, "Check a kind of attention: causality, padding, gradients, decoding, cost."),
         ("new", "attention", ATTENTION, "Write a commented file to start from."),
+        ("trust", "trust", ATTENTION, "Allow the code of a run or a recipe of somebody else to be executed."),
         ("data", "data", TRAIN, "Labelled texts: list the tasks, look into one, get one."),
         ("models", "models", TRAIN, "Pretrained models: list them, look into one, get one."),
         ("world", "world", TRAIN, "Write a synthetic world of people: a corpus and questions about it."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from attnlab.config.sections import split_list
@@ -136,6 +137,8 @@ def show(value: Any) -> str:
     """A value in a table."""
     if isinstance(value, float):
         return f"{value:.4g}"
+    if isinstance(value, str) and value.endswith(".py"):
+        return PurePath(value).stem  # a user's own attention
     return str(value).lower() if value is None or isinstance(value, bool) else str(value)
 
 

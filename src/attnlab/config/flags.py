@@ -8,6 +8,7 @@ settings, the others appear with --help-all only.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
@@ -17,6 +18,7 @@ from pydantic import create_model
 from pydantic.fields import FieldInfo
 from rich.markup import escape
 
+from attnlab.base import trust
 from attnlab.config.recipe import Key, flag_of, leaves, value_of
 from attnlab.config.sections import Section
 
@@ -42,6 +44,8 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
         def with_options(*args: Any, **kwargs: Any) -> Any:
             values = {key: kwargs.pop(name) for name, key in keys.items()}
             flags: dict[Key, Any] = {key: value for key, value in values.items() if value is not None}
+            for key, value in flags.items():
+                allow_typed(f"{key[-1]}={value}")
             return command(flags, *args, **kwargs)
 
         written = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
@@ -53,6 +57,12 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
         return with_options
 
     return decorate
+
+
+def allow_typed(setting: str) -> None:
+    """Allow the files with attention that the user typed: --attention mine.py, --vary attention=vanilla,mine.py."""
+    if re.search(r"\battention\s*=", setting):
+        trust.allow_named(*re.split(r"[=,;:\s]+", setting))
 
 
 def part_of(config: type[Section], topic: str, *names: str) -> type[Section]:

@@ -113,7 +113,8 @@ def _axes_of_any_job(config: CompareConfig) -> list[list[Choice]]:
 
 def value_label(name: str, value: Any) -> str:
     """A varied setting with a value, in a label."""
-    return f"{name.rpartition('.')[2]}={value}"
+    own = isinstance(value, str) and value.endswith(".py")
+    return f"{name.rpartition('.')[2]}={Path(value).stem if own else value}"
 
 
 def settings_by_key(kind: type[Section], settings: Mapping[str, Any]) -> dict[Key, Any]:

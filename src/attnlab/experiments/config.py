@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import create_model, field_validator, model_validator
@@ -15,7 +17,7 @@ from attnlab.base.errors import UserError, unknown
 from attnlab.config.axes import parse_axes, parse_choices
 from attnlab.config.gpt import ShapeSection
 from attnlab.config.language import BudgetSection, MeasuresSection, StreamSection
-from attnlab.config.recipe import leaves, value_of
+from attnlab.config.recipe import Key, leaves, read_recipe, value_of
 from attnlab.config.sections import (
     BatchSection,
     MachineSection,
@@ -229,6 +231,24 @@ def comparison_of(job: str) -> type[CompareConfig]:
 def sweep_of(job: str) -> type[SweepConfig]:
     """The configuration of a sweep over such runs."""
     return _beside_job(SweepConfig, "sweep", SweepSection(job=job))
+
+
+def chosen_job(
+    section: str,
+    recipe: Path | None,
+    given: Mapping[Key, Any],
+    implied: Mapping[Key, str],
+    saved: str | None,
+    default: str,
+) -> str:
+    """The job that is run many times: as given, as in the recipe, or implied by a setting that only one job has."""
+    written = (read_recipe(recipe)[0].get(section) if recipe is not None else None) or {}
+    keys = [*given, *((section, name) for name in written)]
+    only = next((implied[key] for key in keys if key in implied), None)
+    job = str(given.get((section, "job")) or written.get("job") or saved or only or default)
+    if job not in measured():
+        raise UserError(unknown("job", job, measured()))
+    return job
 
 
 def must_leave_seeds_open(config: Section, job: str, what: str) -> None:

@@ -7,17 +7,19 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array
 from attnlab.explore.exploration import QueryExploration
-from attnlab.explore.matrices import check_index, check_pair
+from attnlab.explore.matrices import check_index, check_pair, takes_numbers
 from attnlab.explore.query import best_query
 from attnlab.explore.reasons import listed
 
 
+@takes_numbers
 def average(keys: Array, values: Array) -> QueryExploration:
     """The mean of all values: q = 0 gives every key the same score, for any keys."""
     check_pair(keys, values)
     return _average(keys, values, tuple(range(len(keys))), None, "Average all values")
 
 
+@takes_numbers
 def average_some(
     keys: Array, values: Array, chosen: tuple[int, ...] = (0, 1), norm: float | None = None
 ) -> QueryExploration:

@@ -17,7 +17,7 @@ from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, softmax
 from attnlab.explore.convex_hull import smallest_face
 from attnlab.explore.exploration import Exploration
-from attnlab.explore.matrices import LARGEST, check_index
+from attnlab.explore.matrices import LARGEST, check_index, takes_numbers
 from attnlab.explore.reasons import obstruction
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Copying(Exploration):
         return sharpness(self)
 
 
+@takes_numbers
 def copy(keys: Array, index: int = 0, longest: float = 30.0, points: int = 121) -> Copying:
     """Weight on key `index` for queries of length 0 to `longest`, in its own and in the widest direction."""
     check_index(index, len(keys), "key")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from attnlab.base import html
 from attnlab.explore.attend import Array, attend, largest_difference, softmax
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ class Exploration(ABC):
         from attnlab.explore.figures.canvas import save
 
         return save(self.figure, Path(path))
+
+    def _repr_html_(self) -> str:
+        tables = html.table(["", ""], self.summary()) + html.table(*self.table())
+        return html.heading(self.title) + html.paragraph(self.why) + tables + html.picture(self.figure(), self.title)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything except large samples, as plain lists, numbers and strings."""

@@ -18,7 +18,7 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, largest_difference
 from attnlab.explore.exploration import Exploration, vector
-from attnlab.explore.matrices import MOST_DIMENSIONS, check_seed
+from attnlab.explore.matrices import MOST_DIMENSIONS, check_seed, takes_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +69,7 @@ class Extraction(Exploration):
         return extraction(self)
 
 
+@takes_numbers
 def extract(basis_a: Array, basis_b: Array, of_mean: bool = False, trials: int = 100, seed: int = 0) -> Extraction:
     """The matrix that recovers v_a from v_a + v_b (or their mean), tested on random vectors of the subspaces.
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from attnlab.explore.attend import Array, attend, softmax
 from attnlab.explore.exploration import Exploration, vector
-from attnlab.explore.matrices import check_pair, check_width
+from attnlab.explore.matrices import check_pair, check_width, takes_numbers
 from attnlab.explore.reasons import listed
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ class HardAttention(Exploration):
         return hard_and_soft(self)
 
 
+@takes_numbers
 def argmax(keys: Array, values: Array, query: Array) -> HardAttention:
     """Hard attention for one query next to softmax, with the gradients of both."""
     check_pair(keys, values)

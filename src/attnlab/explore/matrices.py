@@ -6,17 +6,25 @@ separated by commas or spaces. Typed: rows separated by semicolons, "1 0; 0 1".
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array
 
+P = ParamSpec("P")
+R = TypeVar("R")
 # Squares and sums of anything smaller stay finite in double precision.
 LARGEST = 1e100
+MATRICES = ("keys", "values", "basis_a", "basis_b")
+VECTORS = ("query", "target")
 # Random square matrices of this size take seconds.
 MOST_DIMENSIONS = 2000
 
@@ -53,6 +61,41 @@ def read_rows(given: str, count: int, what: str) -> tuple[int, ...]:
     for index in indices:
         check_index(index, count, what)
     return tuple(sorted(set(indices)))
+
+
+def takes_numbers(explore: Callable[P, R]) -> Callable[..., R]:
+    """Decorate an exploration: its matrices and vectors may be lists, arrays, tensors, files or typed numbers."""
+    signature = inspect.signature(explore)
+
+    @wraps(explore)
+    def with_arrays(*args: Any, **settings: Any) -> R:
+        given = signature.bind(*args, **settings).arguments
+        for name, value in given.items():
+            if name == "scores":
+                given[name] = _numbers(value, name)  # with any number of axes
+            elif name in MATRICES or (name in VECTORS and value is not None):
+                given[name] = as_array(value, name)
+        return explore(**given)  # type: ignore[call-arg]
+
+    return with_arrays
+
+
+def as_array(value: Any, what: str) -> Array:
+    """Numbers in double precision, checked: rows and columns, or one vector where that is what `what` is."""
+    if isinstance(value, str | Path):
+        return read_vector(str(value), what) if what in VECTORS else read_matrix(str(value), what)
+    numbers = _numbers(value, what)
+    checked = _checked(numbers, what)
+    return checked.ravel() if what in VECTORS and numbers.ndim == 1 else checked
+
+
+def _numbers(value: Any, what: str) -> Array:
+    if hasattr(value, "detach"):  # a tensor, on any device and of any type
+        value = value.detach().cpu().double().numpy()
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise UserError(f"{what}: expected numbers, in rows of the same length, got {str(value)[:80]}.") from None
 
 
 def check_index(index: int, count: int, what: str) -> int:

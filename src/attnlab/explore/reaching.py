@@ -19,7 +19,7 @@ from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array
 from attnlab.explore.convex_hull import combination, smallest_face
 from attnlab.explore.exploration import Exploration, vector
-from attnlab.explore.matrices import check_index
+from attnlab.explore.matrices import check_index, takes_numbers
 from attnlab.explore.reasons import listed, mixture, obstruction
 
 if TYPE_CHECKING:
@@ -81,6 +81,7 @@ class Reach(Exploration):
         return reach(self)
 
 
+@takes_numbers
 def reach(keys: Array, size: int | None = None, chosen: tuple[int, ...] | None = None) -> Reach:
     """Decide every set of at most `size` keys, or one set. The default size is all keys up to 6, else pairs."""
     count = len(keys)

@@ -17,7 +17,7 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, largest_difference, softmax
 from attnlab.explore.exploration import QueryExploration, vector
-from attnlab.explore.matrices import check_index, check_pair, check_width
+from attnlab.explore.matrices import check_index, check_pair, check_width, takes_numbers
 from attnlab.explore.query import STRAY
 from attnlab.explore.reasons import listed
 
@@ -84,6 +84,7 @@ class Segment:
         return min(inside, key=lambda score: self.error(self.weight(score), target))
 
 
+@takes_numbers
 def replace_key(
     keys: Array, values: Array, query: Array, index: int = 2, chosen: tuple[int, ...] = (0, 1, 2), unit: bool = False
 ) -> Replacement:

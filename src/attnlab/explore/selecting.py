@@ -6,11 +6,12 @@ import numpy as np
 
 from attnlab.explore.attend import Array
 from attnlab.explore.exploration import QueryExploration
-from attnlab.explore.matrices import check_index, check_pair
+from attnlab.explore.matrices import check_index, check_pair, takes_numbers
 from attnlab.explore.query import best_query
 from attnlab.explore.reasons import listed
 
 
+@takes_numbers
 def select(keys: Array, values: Array, index: int = 0, norm: float | None = None) -> QueryExploration:
     """A query whose output is the value `index`.
 
@@ -32,6 +33,7 @@ def select(keys: Array, values: Array, index: int = 0, norm: float | None = None
     )
 
 
+@takes_numbers
 def identity(keys: Array, values: Array, norm: float | None = None) -> QueryExploration:
     """A query matrix whose outputs are the values themselves: one selection per row."""
     check_pair(keys, values)

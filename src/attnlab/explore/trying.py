@@ -14,7 +14,7 @@ import numpy as np
 from attnlab.base.errors import UserError
 from attnlab.explore.attend import Array, attend, largest_difference, softmax
 from attnlab.explore.exploration import Exploration, vector
-from attnlab.explore.matrices import check_pair, check_width
+from attnlab.explore.matrices import check_pair, check_width, takes_numbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,6 +79,7 @@ class TriedQuery(Exploration):
         return own_query(self)
 
 
+@takes_numbers
 def try_query(query: Array, keys: Array, values: Array, target: Array | None = None) -> TriedQuery:
     """Attend with this query; with a target, measure how far the output is from it."""
     check_pair(keys, values)

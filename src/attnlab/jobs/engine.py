@@ -264,7 +264,6 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
     for name, text in prepared.parts.files.items():
         (run.path / name).write_text(text, encoding="utf-8")
     search = {"batch_size": asdict(prepared.batch_size)} if prepared.batch_size else {}
-    command = {"command": options.command} if options.command else {}
     run.update_record(
         changes=list(options.changes),
         data=prepared.parts.facts,
@@ -272,7 +271,6 @@ def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
         steps=prepared.steps,
         **sizes(prepared.parts),
         **search,
-        **command,
     )
     for change in prepared.changes:
         run.note_change(change)

@@ -22,6 +22,7 @@ from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.runs.checkpoints import load_best
+from attnlab.runs.own_attention import same_code
 from attnlab.runs.predictions import PredictedExample, write_predictions
 from attnlab.training.callbacks import TrainState
 from attnlab.training.loop import Metric
@@ -129,7 +130,8 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
 def _must_agree(section: str, given: Section, pretrained: Section, run: str) -> None:
     """Raise for a given setting that differs from the pretrained run's: it would be ignored silently."""
     for name in given.model_fields_set:
-        if getattr(given, name) != getattr(pretrained, name):
+        values = getattr(given, name), getattr(pretrained, name)
+        if values[0] != values[1] and not (name == "attention" and same_code(*values)):
             raise UserError(
                 f"{section}.{name} is {getattr(pretrained, name)} in {run}, not {getattr(given, name)}: "
                 "it comes from --from; leave it out."

@@ -63,8 +63,6 @@ class RunOptions:
     """Called after the lab's own."""
     changes: tuple[str, ...] = ()
     """Sentences on how the run differs from what was asked that were already printed: for its record."""
-    command: str | None = None
-    """How the run was started, if not by the command line of this process."""
 
 
 class TrainedModel(Protocol):

@@ -6,7 +6,6 @@ The weights that are best on the held-out documents are stored in RUN/model, a H
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
+from attnlab.models.gpt import attention_file
 from attnlab.models.pretrained.source import find_bert, fingerprint
 from attnlab.runs import RunFolder
 from attnlab.runs.checkpoints import load_best
@@ -83,7 +83,7 @@ class MaskedPretraining:
             rows,
             evaluate,
             Metric("loss", "lower") if evaluate else None,
-            files=self._files(),
+            files=attention_file(config.model.attention),
             facts=facts,
             changes=changes,
             finish=finish,
@@ -151,10 +151,6 @@ class MaskedPretraining:
         settings = config.masking
         masking = Masking(tokenizer, settings.share, whole_words=settings.whole_words, seed=config.training.seed)
         return MaskedRows(rows, masking)
-
-    def _files(self) -> dict[str, str]:
-        attention = self.config.model.attention
-        return {"attention.py": Path(attention).read_text(encoding="utf-8")} if attention.endswith(".py") else {}
 
 
 def score(rows: MaskedRows, device: str) -> Evaluate:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig
 from attnlab.config.finetune import FinetuneConfig
+from attnlab.config.gpt import GPTSection
 from attnlab.config.knowledge import KnowledgeConfig
 from attnlab.config.language import LanguageConfig
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import Key, check, leaves
 from attnlab.config.sections import Section
 from attnlab.runs.folder import read_config, read_record, read_status
+from attnlab.runs.own_attention import own_attention
 from attnlab.stats.intervals import ACCURACIES, Measure, ranking
 
 if TYPE_CHECKING:
@@ -137,8 +139,12 @@ def kind_of_run(path: Path) -> Kind:
 
 
 def saved_config(path: Path) -> Section:
-    """The configuration a run was started with."""
-    return check(kind_of_run(path).config, read_config(path))
+    """The configuration a run was started with; attention whose file is gone or has changed is the run's own copy."""
+    config = check(kind_of_run(path).config, read_config(path))
+    model = getattr(config, "model", None)
+    if isinstance(model, GPTSection):
+        model.attention = own_attention(path, model.attention)
+    return config
 
 
 def must_be_resumable(path: Path) -> None:

@@ -14,12 +14,15 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.attention import Cache, MixerShape, build_mixer
+from attnlab.attention.class_source import class_text
 from attnlab.attention.parts.positions import embedding_positions
 from attnlab.attention.parts.weighting import Dropout
+from attnlab.attention.registry import handed_in
 from attnlab.base.errors import UserError, unknown
 from attnlab.config.gpt import GPTSection
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.parts import build_mlp, build_norm
+from attnlab.runs.own_attention import COPY, TEXT
 
 
 @dataclass(frozen=True)
@@ -208,11 +211,16 @@ def make_gpt(section: GPTSection, vocabulary: Vocabulary) -> GPT:
 
 
 def model_files(section: GPTSection, vocabulary: Vocabulary) -> dict[str, str]:
-    """The files that belong to the weights: the vocabulary, and a user's own attention.
+    """The files that belong to the weights: the vocabulary, and a user's own attention."""
+    return {
+        "vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False),
+        **attention_file(section.attention),
+    }
 
-    The copy of the attention is for reading and comparing; the file that the user names is the one that runs.
-    """
-    files = {"vocabulary.json": json.dumps(vocabulary.to_dict(), ensure_ascii=False)}
-    if section.attention.endswith(".py"):
-        files["attention.py"] = Path(section.attention).read_text(encoding="utf-8")
-    return files
+
+def attention_file(name: str) -> dict[str, str]:
+    """A user's own attention as a file of the run: its code, or the text of a class that is no code on its own."""
+    if name.endswith(".py"):
+        return {COPY: Path(name).read_bytes().decode("utf-8")}
+    build = handed_in(name)
+    return {} if build is None else {TEXT: class_text(build)}

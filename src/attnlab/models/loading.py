@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnlab.attention.class_source import class_text
+from attnlab.attention.registry import handed_in
 from attnlab.base.errors import UserError
 from attnlab.config import check
 from attnlab.config.gpt import GPTSection
@@ -12,6 +14,7 @@ from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, make_gpt
 from attnlab.runs import read_config, read_record
 from attnlab.runs.checkpoints import load_best
+from attnlab.runs.own_attention import TEXT, own_attention
 
 
 @dataclass
@@ -40,15 +43,16 @@ def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
         )
     vocabulary = Vocabulary.read(run / "vocabulary.json")
     section = check(GPTSection, read_config(run)["model"])
-    _same_attention(section, run)
+    section.attention = own_attention(run, section.attention)
+    _same_class(section.attention, run)
     model = make_gpt(section, vocabulary)
     if weights:
         load_best(model, run)
     return TrainedGPT(run, model, vocabulary, section)
 
 
-def _same_attention(section: GPTSection, run: Path) -> None:
-    """Refuse weights that were trained with another version of a user's own attention."""
-    copy, current = run / "attention.py", Path(section.attention)
-    if copy.is_file() and current.is_file() and current.read_text(encoding="utf-8") != copy.read_text(encoding="utf-8"):
-        raise UserError(f"{current} has changed since {run} was trained with it: {copy} is the version of the run.")
+def _same_class(name: str, run: Path) -> None:
+    """Refuse weights that were trained with another version of a class handed in from Python."""
+    build, file = handed_in(name), run / TEXT
+    if build is not None and file.is_file() and class_text(build) != file.read_text(encoding="utf-8"):
+        raise UserError(f"{name} has changed since {run} was trained with it: {file} is the version of the run.")

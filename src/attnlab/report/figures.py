@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,15 @@ def save(figure: Any, path: Path) -> str:
     figure.savefig(text, format="svg", metadata={"Date": None})
     plt.close(figure)
     return text.getvalue()
+
+
+@contextmanager
+def closing(figure: Any) -> Iterator[Any]:
+    """Release a figure at the end: matplotlib keeps every one that is open."""
+    try:
+        yield figure
+    finally:
+        plt.close(figure)
 
 
 def reliability(groups: Sequence[Mapping[str, Any]]) -> Any:

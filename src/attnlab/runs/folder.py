@@ -6,8 +6,8 @@
     metrics.jsonl    one line per measurement, written at once
     checkpoints/     see attnlab.runs.checkpoints
     figures/, report.html
-    inputs/          texts handed over from Python: exists before the run, which reads them from here
     slurm/           see attnlab.launch: exists before the run, when a cluster runs it
+    inputs/          data and code that were handed in from Python: exists before the run as well
 
 One process at a time may write to it, by a lock of the operating system, which a crash releases.
 """
@@ -22,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,18 @@ ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
 INPUTS = "inputs"
 KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
+_started_by: ContextVar[str] = ContextVar("_started_by", default="")
+"""The call from Python that starts a run, for its record; empty for a command line."""
+
+
+@contextmanager
+def recorded_as(call: str) -> Iterator[None]:
+    """Inside, runs record this call as what started them."""
+    token = _started_by.set(call)
+    try:
+        yield
+    finally:
+        _started_by.reset(token)
 
 
 class RunFolder:
@@ -136,7 +149,7 @@ class RunFolder:
 
         record = {
             "kind": kind,
-            "command": shlex.join([*_program(), *sys.argv[1:]]),
+            "command": _started_by.get() or shlex.join([*_program(), *sys.argv[1:]]),
             "folder": str(Path.cwd()),
             "started": _now(),
             "seed": seed,
@@ -203,6 +216,12 @@ def _locked(path: Path) -> FileLock:
         holder = f"process {status.get('pid', '?')} on {status.get('host', '?')}"
         raise UserError(f"{path} is in use by {holder}: wait for it or choose another --run.") from None
     return lock
+
+
+def must_be_free(path: Path) -> None:
+    """Raise if another process writes to this run."""
+    if (path / "lock").exists():
+        _locked(path).release()
 
 
 def is_run(path: Path) -> bool:

@@ -1,11 +1,14 @@
-"""A live bar on a terminal, plain lines elsewhere: step, epoch, loss, rates, time left, the last scores on dev.
+"""A live bar on a terminal and in a notebook, plain lines elsewhere: step, epoch, loss, rates, time left, the last
+scores on dev.
 
 The bar's text is fitted to the width of the terminal: the least important parts are left out first.
 """
 
 from __future__ import annotations
 
+import importlib
 import time
+from html import escape
 
 from rich.progress import BarColumn, Progress
 
@@ -14,6 +17,7 @@ from attnlab.base.console import clock
 from attnlab.training.callbacks import Callback, LogLine, RunLength, StepReport, TrainState
 
 LINE_EVERY = 10.0  # seconds between plain lines
+NOTEBOOK_EVERY = 0.25  # seconds between two states of the bar in a notebook
 SMOOTHING = 0.95  # weight of earlier steps in the rates shown
 WIDE = 110  # columns of a terminal with room for the longer bar
 GAP = "  "
@@ -21,9 +25,11 @@ Part = tuple[int, str]  # of the text: its rank, 0 is the most important, and it
 
 
 def progress(label: str) -> Callback:
-    """A bar if standard error is a terminal, else lines; nothing with --quiet."""
+    """A bar if standard error is a terminal or a notebook, else lines; nothing with --quiet."""
     if console.verbosity() <= console.Verbosity.QUIET:
         return Callback()
+    if console.err.is_jupyter:
+        return NotebookBar(label)
     return ProgressBar(label) if console.err.is_terminal else ProgressLines(label)
 
 
@@ -134,3 +140,41 @@ class ProgressLines(Callback):
     def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
         scores = GAP.join(text for _, text in evaluation_parts(values, best))
         console.say(f"{self.label}: step {state.step}/{self.steps}  {scores}")
+
+
+class NotebookBar(Callback):
+    """One line of HTML below the cell, replaced in place; needs nothing but the notebook itself."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.evaluation: list[Part] = []
+
+    def on_start(self, state: TrainState, length: RunLength) -> None:
+        display = importlib.import_module("IPython.display")
+        self.html = display.HTML
+        self.rates, self.steps, self.next_time = Rates(length, state), length.steps, 0.0
+        self.shown = display.display(self.html(self._line(state)), display_id=True)
+
+    def on_log(self, state: TrainState, line: LogLine) -> None:
+        self.rates.loss = line.loss
+
+    def on_step(self, state: TrainState, report: StepReport) -> None:
+        self.rates.add(report)
+        if time.monotonic() >= self.next_time:
+            self._show(state)
+
+    def on_evaluate(self, state: TrainState, values: dict[str, float], best: bool) -> None:
+        self.evaluation = evaluation_parts(values, best)
+        self._show(state)
+
+    def on_end(self, state: TrainState) -> None:
+        self._show(state)
+
+    def _show(self, state: TrainState) -> None:
+        self.next_time = time.monotonic() + NOTEBOOK_EVERY
+        self.shown.update(self.html(self._line(state)))
+
+    def _line(self, state: TrainState) -> str:
+        text = GAP.join(text for _, text in [*self.rates.parts(state), *self.evaluation])
+        bar = f'<progress value="{state.step}" max="{self.steps}"></progress>'
+        return f"<div>{escape(self.label)} {bar} {state.step}/{self.steps} {escape(text)}</div>"

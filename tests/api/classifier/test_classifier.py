@@ -71,7 +71,7 @@ def test_the_run_is_one_like_any_other(fitted: Classifier) -> None:
     assert Path(data["task"]) == fitted.run_ / "inputs" / "train.jsonl" and data["hold_out"] is False
     assert record["data"]["examples"] == {"train": 36, "dev": 4} and record["data"]["data"] == "inputs/train.jsonl"
     assert "dev (4) taken from the 40 training rows, the same share of every class, with seed 0." in record["changes"]
-    assert record["command"].startswith("attnlab.Classifier(") and record["command"].endswith(".fit(X, y)")
+    assert record["command"].startswith("lab.Classifier(") and record["command"].endswith(".fit(X, y)")
 
 
 @pytest.mark.slow

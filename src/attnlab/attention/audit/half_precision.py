@@ -10,13 +10,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from attnlab.attention.audit.mixer import open_paths
-from attnlab.attention.registry import MixerShape
+from attnlab.attention.class_source import NotStorable, class_source
+from attnlab.attention.registry import MixerShape, handed_in
+from attnlab.base.trust import allow
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LENGTH = 64
@@ -36,7 +40,21 @@ class HalfResult:
 
 
 def try_half(name: str, shape: MixerShape, seconds: float = 120.0) -> list[HalfResult]:
-    """The mixer of that name or file, tried in each half-precision type."""
+    """The mixer of that name or file, tried in each half-precision type; none for a class that no file can hold."""
+    build = handed_in(name)
+    if build is None:
+        return _tried(name, shape, seconds)
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        file = Path(folder) / "mixer.py"
+        try:
+            file.write_text(class_source(build, shape), encoding="utf-8")
+        except NotStorable:
+            return []
+        allow(file)
+        return _tried(str(file), shape, seconds)
+
+
+def _tried(name: str, shape: MixerShape, seconds: float) -> list[HalfResult]:
     command = [sys.executable, "-m", "attnlab.attention.audit.half_precision", name, json.dumps(asdict(shape))]
     try:
         out = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False).stdout

@@ -37,6 +37,7 @@ from attnlab.attention.audit.future import check_future_gradient, check_future_p
 from attnlab.attention.audit.half_precision import try_half
 from attnlab.attention.audit.mixer import DEFAULT, AuditedMixer, Finding, audited_mixer, one_head
 from attnlab.attention.registry import MixerShape, build_mixer, find_variant
+from attnlab.base import html
 from attnlab.base.errors import UserError
 
 SLACK = 0.5
@@ -44,7 +45,7 @@ SLACK = 0.5
 power is 1 away."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     name: str
     findings: list[Finding]
@@ -52,6 +53,14 @@ class Audit:
     @property
     def passed(self) -> bool:
         return all(finding.passed is not False for finding in self.findings)
+
+    def __repr__(self) -> str:
+        return f"Audit({self.name!r}, {'passed' if self.passed else 'failed'})"
+
+    def _repr_html_(self) -> str:
+        words = {True: "pass", False: "FAIL", None: "–"}
+        rows = [[finding.check, words[finding.passed], finding.evidence] for finding in self.findings]
+        return html.heading(repr(self)) + html.table(["check", "", "evidence"], rows)
 
     @property
     def sees_future(self) -> bool:
@@ -91,7 +100,10 @@ def behaviour(audited: AuditedMixer) -> list[Finding]:
 
 def check_half(audited: AuditedMixer) -> list[Finding]:
     findings = []
-    for result in try_half(audited.name, audited.shape):
+    tried = try_half(audited.name, audited.shape)
+    if not tried:
+        return [Finding("half precision", None, "not tried: a process of its own cannot build this class")]
+    for result in tried:
         if not result.able:
             verdict, evidence = None, "this machine cannot multiply matrices of this type"
         elif not result.ran:

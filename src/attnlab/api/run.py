@@ -1,0 +1,202 @@
+"""`Run`: a run folder as an object. It holds nothing that the folder does not: two objects of one folder are alike."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from attnlab.api.own import hand_in_again
+from attnlab.api.table import Table, shown
+from attnlab.base import html
+from attnlab.base.console import clock
+from attnlab.base.errors import UserError
+from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
+from attnlab.runs.folder import read_config, read_record, read_status
+from attnlab.runs.metrics import read_metrics, series
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from attnlab.api.gpt import Attention
+    from attnlab.jobs.job import TrainedModel
+    from attnlab.models.asking import ModelAnswer
+    from attnlab.models.loading import TrainedGPT
+
+
+class Run:
+    """One run. `path` is its folder; everything else is read from there when it is asked for."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        read_record(self.path)  # raises for a folder that is not a run
+
+    @property
+    def kind(self) -> str:
+        """language, pretrain, finetune, knowledge or classify."""
+        return str(read_record(self.path)["kind"])
+
+    @property
+    def state(self) -> str:
+        """queued, running, finished, failed or interrupted."""
+        return str(read_status(self.path)["state"])
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Every setting, as plain values."""
+        return read_config(self.path)
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """What was measured at the end; empty before."""
+        return dict(read_record(self.path).get("results", {}))
+
+    @property
+    def metrics(self) -> Table:
+        """What was measured along the way, oldest first."""
+        return Table(read_metrics(self.path / "metrics.jsonl"))
+
+    @property
+    def report(self) -> Path:
+        """The page of the run."""
+        return self.path / "report.html"
+
+    @property
+    def model(self) -> nn.Module:
+        """The trained model with its best weights, in evaluation mode."""
+        return self.trained.model.eval()
+
+    @cached_property
+    def trained(self) -> TrainedModel:
+        """The model together with its vocabulary or tokenizer; read once."""
+        if self.kind not in KINDS:
+            raise UserError(f"{self.path} is a {self.kind} run: it has no model of its own.")
+        return KINDS[self.kind].job().load(self.path)
+
+    def sample(
+        self, prompt: str = "", length: int = 200, temperature: float = 1.0, top_k: int | None = None, seed: int = 0
+    ) -> str:
+        """The prompt and a continuation of at most `length` tokens, up to the end of the model's context."""
+        import torch
+
+        from attnlab.models.generate import generate
+
+        gpt = self._gpt()
+        start = gpt.vocabulary.encode(prompt) or gpt.vocabulary.encode("\n")
+        generator = torch.Generator().manual_seed(seed)
+        (written,) = generate(gpt.model, [start], length, None, temperature, top_k, generator)
+        return prompt + gpt.vocabulary.decode(written.tokens)
+
+    @overload
+    def ask(self, question: str) -> ModelAnswer: ...
+
+    @overload
+    def ask(self, question: list[str]) -> list[ModelAnswer]: ...
+
+    def ask(self, question: str | list[str]) -> ModelAnswer | list[ModelAnswer]:
+        """The answer (`text`) of a run that was fine-tuned on questions, with its `confidence`; or one per question."""
+        from attnlab.models.asking import answer, check_length
+
+        if self.kind not in ("finetune", "knowledge"):
+            raise UserError(f"{self.path} is a {self.kind} run: it was not trained to answer questions.")
+        gpt = self._gpt()
+        questions = [question] if isinstance(question, str) else question
+        for number, text in enumerate(questions, 1):
+            check_length(text, gpt.vocabulary, gpt.model.shape.context, f"question {number}")
+        answers = answer(gpt.model, gpt.vocabulary, questions)
+        return answers[0] if isinstance(question, str) else answers
+
+    def evaluate(self, file: str | Path | None = None) -> dict[str, Any]:
+        """Measure the run on a file: questions for a run that answers them, else a text, for loss and perplexity."""
+        if self.kind in ("finetune", "knowledge"):
+            from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
+
+            done = evaluate_run(self.path, EvaluationOptions(questions=None if file is None else Path(file)))
+            return {"predictions": done.predictions, "count": done.count, **(done.results or {})}
+        if file is None:
+            raise UserError(f"{self.path} is a {self.kind} run: give the text file to measure it on.")
+        return self._text_loss(Path(file))
+
+    def _text_loss(self, file: Path) -> dict[str, Any]:
+        """Loss per token of a text cut into blocks of the model's context."""
+        import torch
+
+        from attnlab.base.files import read_text
+        from attnlab.data.text.reading import Blocks, must_fill_a_block
+        from attnlab.jobs.language import mean_of, perplexity
+
+        gpt, text = self._gpt(), read_text(file)
+        tokens, context = torch.tensor(gpt.vocabulary.encode(text)), gpt.model.shape.context
+        must_fill_a_block(file, "whole", tokens, context)
+        blocks = Blocks.cut(tokens, context)
+        loss = mean_of(gpt.model.eval(), blocks, "cpu")
+        unknown = gpt.vocabulary.unknown_share(text)
+        return {
+            "loss": loss,
+            "perplexity": perplexity(loss),
+            "tokens": blocks.targets.numel(),
+            "context": context,
+            "unknown_share": unknown,
+        }
+
+    def _gpt(self) -> TrainedGPT:
+        from attnlab.models.loading import TrainedGPT
+
+        if not isinstance(self.trained, TrainedGPT):
+            raise UserError(f"{self.path} is a {self.kind} run without a language model.")
+        return self.trained
+
+    def resume(self) -> Run:
+        """Continue an interrupted or failed run, exactly from its last checkpoint."""
+        from attnlab.jobs.job import RunOptions
+
+        kind = kind_of_run(self.path)
+        must_be_resumable(self.path)
+        kind.job()(saved_config(self.path)).run(RunOptions(self.path, resume=True))
+        self.__dict__.pop("trained", None)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}, {self.kind}, {self.state})"
+
+    def _repr_html_(self) -> str:
+        record, status = read_record(self.path), read_status(self.path)
+        training = record.get("training", {})
+        facts = {
+            "state": f"{status['state']}{': ' + status['reason'] if status.get('reason') else ''}",
+            "steps": f"{training.get('step', 0):,} of {record.get('steps', 0):,}",
+            "time": clock(training.get("seconds", 0.0)),
+            "parameters": f"{record.get('parameters', 0):,}",
+            **{name.replace("_", " "): shown(value) for name, value in record.get("results", {}).items()},
+        }
+        rows = html.table([self.kind, str(self.path)], list(facts.items()))
+        notes = "".join(html.paragraph(change) for change in record.get("changes", []))
+        return rows + notes + self._curve()
+
+    def _curve(self) -> str:
+        """The loss by step; nothing before the first was logged."""
+        from attnlab.report.figures import closing, curves
+
+        file = self.path / "metrics.jsonl"
+        lines = {split: line for split in ("train", "dev") if (line := series(file, split, "loss"))[0]}
+        if not lines:
+            return ""
+        with closing(curves(lines, "loss", "step", "loss")) as figure:
+            return html.picture(figure, "loss by step")
+
+
+def load(run: str | Path, attention: Attention | None = None) -> Any:
+    """The run, the comparison or the sweep in a folder.
+
+    `attention` is the class or the file that the run was trained with, where the folder has no copy that may be
+    executed: naming it here allows it. It must be the same as then.
+    """
+    path = Path(run)
+    kind = read_record(path)["kind"]
+    if attention is not None:
+        hand_in_again(path, attention)
+    if kind in ("compare", "sweep"):
+        from attnlab.api.experiments import Comparison, Sweep
+
+        return Comparison(path) if kind == "compare" else Sweep(path)
+    return Run(path)
