@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from attnlab.api.experiments import compare as compare
     from attnlab.api.experiments import sweep as sweep
     from attnlab.api.gpt import GPT as GPT
+    from attnlab.api.interpret import ablate as ablate
+    from attnlab.api.interpret import heads as heads
+    from attnlab.api.interpret import inspect as inspect
+    from attnlab.api.interpret import lens as lens
+    from attnlab.api.interpret import removal_curve as removal_curve
+    from attnlab.api.interpret import trace as trace
     from attnlab.api.listing import runs as runs
     from attnlab.api.mixers import audit as audit
     from attnlab.api.mixers import check as check
@@ -41,16 +47,22 @@ NAMES: dict[str, str] = {
     "Run": "attnlab.api.run",
     "Table": "attnlab.api.table",
     "UserError": "attnlab.base.errors",
+    "ablate": "attnlab.api.interpret",
     "audit": "attnlab.api.mixers",
     "check": "attnlab.api.mixers",
     "compare": "attnlab.api.experiments",
     "explore": "attnlab",
     "finetune": "attnlab.api.train",
+    "heads": "attnlab.api.interpret",
+    "inspect": "attnlab.api.interpret",
     "knowledge": "attnlab.api.train",
+    "lens": "attnlab.api.interpret",
     "load": "attnlab.api.run",
     "pretrain": "attnlab.api.train",
+    "removal_curve": "attnlab.api.interpret",
     "runs": "attnlab.api.listing",
     "sweep": "attnlab.api.experiments",
+    "trace": "attnlab.api.interpret",
     "train": "attnlab.api.train",
 }
 """The names of the API, each with the module that defines it."""

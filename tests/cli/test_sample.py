@@ -143,7 +143,7 @@ def test_mistakes_of_sample_are_one_sentence(language: Path, tmp_path: Path) -> 
     assert "is a classify run" in refused("sample", record(tmp_path / "classify", "classify"))
     assert "is a BERT" in refused("sample", record(tmp_path / "bert", "pretrain"))
     assert "top_p is 2" in refused("sample", language, "--top-p", 2)
-    assert "--stop 'xyz'" in refused("sample", language, "--stop", "xyz")
+    assert "stop 'xyz'" in refused("sample", language, "--stop", "xyz")
     assert "there is no folder" in refused("sample", language, "--out", tmp_path / "no" / "where.txt")
 
 

@@ -6,9 +6,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from attnlab.api import interpret
 from attnlab.api.own import hand_in_again
 from attnlab.api.table import Table, shown
-from attnlab.base import html
+from attnlab.base import console, html
 from attnlab.base.console import clock
 from attnlab.base.errors import UserError
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
@@ -19,9 +20,15 @@ if TYPE_CHECKING:
     from torch import nn
 
     from attnlab.api.gpt import Attention
+    from attnlab.interpret.ablation import Ablation
+    from attnlab.interpret.heads import HeadReport
+    from attnlab.interpret.lens import QuestionLens, TextLens
+    from attnlab.interpret.maps import AttentionMaps
+    from attnlab.interpret.tracing import Trace
     from attnlab.jobs.job import TrainedModel
     from attnlab.models.asking import ModelAnswer
     from attnlab.models.loading import TrainedGPT
+    from attnlab.models.sampling import Sample
 
 
 class Run:
@@ -73,19 +80,35 @@ class Run:
             raise UserError(f"{self.path} is a {self.kind} run: it has no model of its own.")
         return KINDS[self.kind].job().load(self.path)
 
-    def sample(
-        self, prompt: str = "", length: int = 200, temperature: float = 1.0, top_k: int | None = None, seed: int = 0
-    ) -> str:
-        """The prompt and a continuation of at most `length` tokens, up to the end of the model's context."""
-        import torch
+    def sample(self, prompt: str = "", length: int = 200, **drawing: Any) -> str:
+        """The prompt and what the model writes after it; without one, from the beginning of a training text.
 
-        from attnlab.models.generate import generate
+        As `attnlab sample`: `temperature`, `top_k`, `top_p`, `seed`; `context` and `stop`.
+        """
+        (written,) = self.samples(prompt, 1, length, **drawing)
+        return written.prompt + written.text
 
-        gpt = self._gpt()
-        start = gpt.vocabulary.encode(prompt) or gpt.vocabulary.encode("\n")
-        generator = torch.Generator().manual_seed(seed)
-        (written,) = generate(gpt.model, [start], length, None, temperature, top_k, generator)
-        return prompt + gpt.vocabulary.decode(written.tokens)
+    def samples(
+        self,
+        prompt: str = "",
+        number: int = 1,
+        length: int = 200,
+        *,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        seed: int = 0,
+        context: int | None = None,
+        stop: str | None = None,
+    ) -> list[Sample]:
+        """Several samples, each with its prompt, text, tokens and their log-probabilities."""
+        from attnlab.evaluation.writing import Drawing, writing
+
+        drawing = Drawing(length, temperature, top_k, top_p, seed)
+        ready = writing(self._gpt(), prompt, number, drawing, context, stop)
+        for note in ready.notes:
+            console.warn(note)
+        return ready.samples()
 
     @overload
     def ask(self, question: str) -> ModelAnswer: ...
@@ -107,37 +130,48 @@ class Run:
         return answers[0] if isinstance(question, str) else answers
 
     def evaluate(self, file: str | Path | None = None) -> dict[str, Any]:
-        """Measure the run on a file: questions for a run that answers them, else a text, for loss and perplexity."""
-        if self.kind in ("finetune", "knowledge"):
-            from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
+        """Measure the run on a file: questions, a text or labelled texts, by the kind of the run.
 
-            done = evaluate_run(self.path, EvaluationOptions(questions=None if file is None else Path(file)))
+        Without a file, a run that answers questions is measured on its own. As `attnlab evaluate`, which documents the
+        results; the predictions are in the folder `results["folder"]`.
+        """
+        from attnlab.evaluation import by_kind
+        from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
+
+        path = None if file is None else Path(file)
+        kind = by_kind.file_kind(self.path, path)
+        if kind == by_kind.QUESTIONS:
+            done = evaluate_run(self.path, EvaluationOptions(questions=path))
             return {"predictions": done.predictions, "count": done.count, **(done.results or {})}
-        if file is None:
-            raise UserError(f"{self.path} is a {self.kind} run: give the text file to measure it on.")
-        return self._text_loss(Path(file))
+        if path is None:
+            raise UserError(f"{self.path} is a {self.kind} run: give {kind} to measure it on.")
+        if kind == by_kind.TEXT:
+            measured = by_kind.evaluate_text_file(self.path, path)
+        else:
+            measured = by_kind.evaluate_labelled_file(self.path, path)
+        for note in measured.notes:
+            console.warn(note)
+        return {"folder": str(measured.folder), **measured.results}
 
-    def _text_loss(self, file: Path) -> dict[str, Any]:
-        """Loss per token of a text cut into blocks of the model's context."""
-        import torch
+    def inspect(self, text: str, second: str | None = None, **options: Any) -> AttentionMaps:
+        """Attention of every layer and head on a text: `lab.inspect`."""
+        return interpret.inspect(self.path, text, second, **options)
 
-        from attnlab.base.files import read_text
-        from attnlab.data.text.reading import Blocks, must_fill_a_block
-        from attnlab.jobs.language import mean_of, perplexity
+    def heads(self, text: str | None = None, **options: Any) -> HeadReport:
+        """Which heads look at the previous token, copy, and so on: `lab.heads`."""
+        return interpret.heads(self.path, text, **options)
 
-        gpt, text = self._gpt(), read_text(file)
-        tokens, context = torch.tensor(gpt.vocabulary.encode(text)), gpt.model.shape.context
-        must_fill_a_block(file, "whole", tokens, context)
-        blocks = Blocks.cut(tokens, context)
-        loss = mean_of(gpt.model.eval(), blocks, "cpu")
-        unknown = gpt.vocabulary.unknown_share(text)
-        return {
-            "loss": loss,
-            "perplexity": perplexity(loss),
-            "tokens": blocks.targets.numel(),
-            "context": context,
-            "unknown_share": unknown,
-        }
+    def ablate(self, data: str | Path | None = None, **options: Any) -> Ablation:
+        """What changes when a head, a mixer or an MLP is removed: `lab.ablate`."""
+        return interpret.ablate(self.path, data, **options)
+
+    def trace(self, questions: str | Path | None = None, **options: Any) -> Trace:
+        """Where in the model a name becomes the answer: `lab.trace`."""
+        return interpret.trace(self.path, questions, **options)
+
+    def lens(self, text: str | None = None, **options: Any) -> TextLens | QuestionLens:
+        """What the model would say if it stopped after each layer: `lab.lens`."""
+        return interpret.lens(self.path, text, **options)
 
     def _gpt(self) -> TrainedGPT:
         from attnlab.models.loading import TrainedGPT

@@ -14,7 +14,6 @@ from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
-    from attnlab.models.loading import TrainedGPT
     from attnlab.models.sampling import Sample
 
 
@@ -59,38 +58,23 @@ def sample(
     """
     if out is not None and not out.absolute().parent.is_dir():
         raise UserError(f"--out: there is no folder {out.parent}.")
-    from attnlab.evaluation.openings import ending, openings
-    from attnlab.models import sampling
+    from attnlab.evaluation.writing import Drawing, writing
     from attnlab.models.loading import load_gpt
 
-    sampling.check_sampling(length, temperature, top_k, top_p)
-    trained = load_gpt(run)
-    model, vocabulary = trained.model, trained.vocabulary
-    context = sampling.window_of(model, sampling.trained_context(trained) if context is None else context)
-    end = ending(trained, prompt) if stop is None else _token(trained, stop)
-    prompts = [prompt] * number if vocabulary.encode(prompt) else openings(trained, number, seed)
-    for note in sampling.prompt_notes(vocabulary, prompts[0], context):
+    drawing = Drawing(length, temperature, top_k, top_p, seed)
+    ready = writing(load_gpt(run), prompt, number, drawing, context, stop)
+    for note in ready.notes:
         console.warn(note)
-    if temperature == 0.0 and len(set(prompts)) < number:
-        console.warn("at temperature 0 all samples of a prompt are the same.")
-    if len(sampling.prompt_tokens(vocabulary, prompts[0])) + length > context:
-        console.say(
-            f"the model reads at most {context} tokens at once: each time it has read so many, it continues from the "
-            f"last {max(1, context // 2)}, with positions from 0."
-        )
+    if ready.window:
+        console.say(ready.window)
     if number == 1 and not as_json and out is None:
-        sys.stdout.write(console.visible(vocabulary.decode(sampling.prompt_tokens(vocabulary, prompts[0]))))
-        for piece in sampling.stream(
-            model, vocabulary, prompts[0], length, temperature, top_k, top_p, seed, context=context, stop=end
-        ):
+        for piece in ready.stream():
             sys.stdout.write(console.visible(piece))
             sys.stdout.flush()
         sys.stdout.write("\n")
         return
     with console.working("sampling ..."):
-        samples = sampling.sample(
-            model, vocabulary, prompts, length, number, temperature, top_k, top_p, seed, context=context, stop=end
-        )
+        samples = ready.samples()
     lines = list(_json_lines(samples, seed) if as_json else _printed(samples))
     if out is None:
         sys.stdout.writelines(lines)
@@ -99,18 +83,6 @@ def sample(
 
         write_text(out, "".join(lines))
         console.result(f"samples: {out} ({number})")
-
-
-def _token(trained: TrainedGPT, text: str) -> int | None:
-    """The token that --stop names; none for an empty text."""
-    from attnlab.models.sampling import prompt_tokens
-
-    if not text:
-        return None
-    tokens = prompt_tokens(trained.vocabulary, text)
-    if len(tokens) != 1 or tokens[0] == trained.vocabulary.unknown:
-        raise UserError(f"--stop {text!r} is not one of the {trained.vocabulary.level} the model knows.")
-    return tokens[0]
 
 
 def _printed(samples: list[Sample]) -> Iterator[str]:

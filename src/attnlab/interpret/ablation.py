@@ -64,6 +64,11 @@ class Ablation:
             "notes": self.notes,
         }
 
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import ablation_html
+
+        return ablation_html(self)
+
 
 def plain(mean: Mean) -> dict[str, Any]:
     return {"mean": mean.mean, "interval": mean.interval, "examples": mean.count}

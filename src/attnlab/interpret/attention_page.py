@@ -83,12 +83,17 @@ def page_data(maps: AttentionMaps, place: int = 0, head: int = 0) -> dict[str, o
 def write_attention_page(path: Path, maps: AttentionMaps, place: int = 0, head: int = 0) -> None:
     """Write the page; a file that is not such a page is not overwritten."""
     check_page_path(path)
+    write_text(path, attention_page(maps, place, head))
+
+
+def attention_page(maps: AttentionMaps, place: int = 0, head: int = 0) -> str:
+    """The page, complete in itself, with one attention (`place`) and one of its heads shown large."""
     environment = Environment(
         loader=PackageLoader("attnlab.interpret", "page"), autoescape=select_autoescape(), keep_trailing_newline=True
     )
     script, style = bundle(), (PAGE / "page.css").read_text(encoding="utf-8")
     data = page_data(maps, place, head)
-    page = environment.get_template("page.html").render(
+    return environment.get_template("page.html").render(
         title=f"Attention of {Path(maps.model).name}",
         lead=[sentence[:1].upper() + sentence[1:] for sentence in maps.reading.notes],
         mark=MARK,
@@ -98,7 +103,6 @@ def write_attention_page(path: Path, maps: AttentionMaps, place: int = 0, head: 
         data=json_for_html(data),
         version=__version__,
     )
-    write_text(path, page)
 
 
 def check_page_path(path: Path) -> None:

@@ -97,6 +97,11 @@ class HeadReport:
             for (layer, head), mean in scores.heads.items()
         ]
 
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import heads_html
+
+        return heads_html(self)
+
 
 def score_heads(
     subject: Subject, text: str | None = None, draws: int = DRAWS, length: int | None = None, seed: int = 0

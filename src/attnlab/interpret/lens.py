@@ -72,6 +72,11 @@ class TextLens:
         views = [vars(view) | {"layer": layer_name(view.layer)} for view in self.views]
         return {"run": self.run, "tokens": self.tokens, "views": views, "notes": self.notes}
 
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import text_lens_html
+
+        return text_lens_html(self)
+
 
 def lens_text(
     model: GPT, vocabulary: Vocabulary, text: str, answer: str | None = None, name: str = "GPT", questions: bool = False
@@ -153,6 +158,11 @@ class QuestionLens:
             "readable": [{"part": part, "layer": layer_name(layer)} for part, layer in self.readable()],
             "notes": self.notes,
         }
+
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import question_lens_html
+
+        return question_lens_html(self)
 
 
 def _plain_share(share: Proportion) -> dict[str, Any]:

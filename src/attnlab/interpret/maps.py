@@ -101,6 +101,11 @@ class AttentionMaps:
             "attentions": [_plain(each) for each in self.attentions],
         }
 
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import maps_html
+
+        return maps_html(self)
+
 
 def attention_maps(
     subject: Subject,

@@ -122,6 +122,11 @@ class Trace:
             "notes": self.notes,
         }
 
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import trace_html
+
+        return trace_html(self)
+
 
 def layer_name(layer: int) -> str:
     return "embeddings" if layer == EMBEDDINGS else str(layer)

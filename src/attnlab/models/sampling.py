@@ -135,6 +135,16 @@ def prompt_tokens(vocabulary: Vocabulary, prompt: str) -> list[int]:
     return ids
 
 
+def one_token(vocabulary: Vocabulary, text: str) -> int | None:
+    """The token that a text names; none for an empty text."""
+    if not text:
+        return None
+    tokens = prompt_tokens(vocabulary, text)
+    if len(tokens) != 1 or tokens[0] == vocabulary.unknown:
+        raise UserError(f"stop {text!r} is not one of the {vocabulary.level} the model knows.")
+    return tokens[0]
+
+
 def _around_marks(prompt: str, vocabulary: Vocabulary) -> Iterator[list[int]]:
     for number, part in enumerate(prompt.split(MASK_CHAR)):
         if number:

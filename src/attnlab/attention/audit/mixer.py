@@ -106,7 +106,7 @@ def _movement(parameter: Tensor) -> Tensor:
     return 0.1 * noise * (spread if spread > 0 else parameter.abs().mean())
 
 
-def _trained(mixer: nn.Module, x: Tensor) -> list[Tensor]:
+def _trained(mixer: nn.Module, x: Tensor) -> list[nn.Parameter]:
     """The trained parameters with the gradient of a random function of the output."""
     mixer.eval().zero_grad(set_to_none=True)
     trained = [parameter for parameter in mixer.parameters() if parameter.requires_grad]
