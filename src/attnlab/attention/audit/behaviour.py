@@ -65,8 +65,9 @@ def check_gradients(audited: AuditedMixer) -> Finding:
     sums = _gradient_sizes(audited, mixer)
     if audited.shape.causal and find_variant(audited.name).bidirectional and any(not total.all() for total in sums):
         # What only the mask hides, such as half of a table of pairs, has its use in the other form.
-        other = audited.build(causal=False)
-        sums = [total + more for total, more in zip(sums, _gradient_sizes(audited, other), strict=True)]
+        other = _gradient_sizes(audited, audited.build(causal=False))
+        if [total.shape for total in sums] == [total.shape for total in other]:
+            sums = [total + more for total, more in zip(sums, other, strict=True)]
     trained = [parameter for parameter in mixer.parameters() if parameter.requires_grad]
     reached = {id(parameter): total for parameter, total in zip(trained, sums, strict=True)}
     largest = max((float(total.max()) for total in sums if total.numel()), default=0.0)
