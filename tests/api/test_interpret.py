@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.api.conftest import FAST, SHAPE
 
 import attnlab as lab
-from tests.api.conftest import FAST, SHAPE
 
 
 @pytest.fixture

@@ -55,8 +55,8 @@ def test_json_has_the_weights_and_writes_no_page(runs: Path, attnlab: Run, tmp_p
 
 
 def test_figures(runs: Path, attnlab: Run, tmp_path: Path) -> None:
-    for words in ([], ["--head", "1.1"], ["--layer", "0"]):
-        done = attnlab("inspect", runs / "plain", "--text", "$a_ the\n", "--figure", tmp_path / "grid.png", *words)
+    for run, *words in (["aft", "--layer", "0"], ["plain"], ["plain", "--head", "1.1"], ["plain", "--layer", "0"]):
+        done = attnlab("inspect", runs / run, "--text", "$a_ the\n", "--figure", tmp_path / "grid.png", *words)
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "grid.png").read_bytes().startswith(b"\x89PNG")
         (tmp_path / "grid.png").unlink()

@@ -83,7 +83,9 @@ def inspect(
     if figure is not None:
         from attnlab.interpret.attention_figures import save_figure
 
-        console.say(f"wrote {save_figure(figure, maps, *((place, number) if chosen else ()))}")
+        alone = layer is not None and maps.attentions[0].weights is None  # one influence, so large with its tokens
+        which = (place, number) if chosen else (0, None) if alone else (None, None)
+        console.say(f"wrote {save_figure(figure, maps, *which)}")
     if page is not None:
         write_attention_page(page, maps, place, number)
     if not as_json:

@@ -17,6 +17,7 @@ from attnlab.interpret.maps import AttentionMap, AttentionMaps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.image import AxesImage
 
 COLOURS = "Blues"
 LONGEST_LABEL = 14
@@ -89,7 +90,7 @@ def _shares(attention: AttentionMap) -> Tensor:
     return matrix / matrix.sum(-1, keepdim=True).clamp_min(1e-30)
 
 
-def _image(panel: Axes, matrix: Tensor) -> object:
+def _image(panel: Axes, matrix: Tensor) -> AxesImage:
     """Colours go with the square root, so that small weights can be seen."""
     from matplotlib.colors import PowerNorm
 

@@ -92,15 +92,13 @@ def attention_page(maps: AttentionMaps, place: int = 0, head: int = 0) -> str:
         loader=PackageLoader("attnlab.interpret", "page"), autoescape=select_autoescape(), keep_trailing_newline=True
     )
     script, style = bundle(), (PAGE / "page.css").read_text(encoding="utf-8")
-    data = page_data(maps, place, head)
     return environment.get_template("page.html").render(
         title=f"Attention of {Path(maps.model).name}",
-        lead=[sentence[:1].upper() + sentence[1:] for sentence in maps.reading.notes],
         mark=MARK,
         policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'",
         style=style,
         script=script,
-        data=json_for_html(data),
+        data=json_for_html(page_data(maps, place, head)),
         version=__version__,
     )
 

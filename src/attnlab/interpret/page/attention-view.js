@@ -26,7 +26,8 @@ import { STYLE } from "./style.js";
 
 /**
  * @typedef {object} ViewData
- * @property {string[]} remarks
+ * @property {string[]} notes    what was changed or added before the model read the text, or left out of the page
+ * @property {string[]} remarks  where weights and influence disagree
  * @property {{tokens: string[], special: boolean[]}[]} sides
  * @property {AttentionData[]} attentions
  * @property {import("./numbers.js").StoredTensor[]} tensors
@@ -128,7 +129,7 @@ class AttentionView extends HTMLElement {
 
   /** The parts that stay: controls, and places for the rest. */
   #build() {
-    const { attentions, sides, remarks } = this.#data;
+    const { attentions, sides, notes, remarks } = this.#data;
     const change = (what) => {
       Object.assign(this.#state, what);
       this.#show();
@@ -140,7 +141,7 @@ class AttentionView extends HTMLElement {
     if (attentions.some((each) => each.weights !== null && each.influence)) {
       controls.unshift(choice("show", [WEIGHTS, INFLUENCE], this.#state.kind, (kind) => change({ kind })));
     }
-    this.shadowRoot.replaceChildren(...outline(remarks.map(sentence), controls));
+    this.shadowRoot.replaceChildren(...outline([...notes, ...remarks].map(sentence), controls));
     this.#canvas = /** @type {HTMLCanvasElement} */ (this.#find(".large canvas"));
     this.#listen(this.#canvas);
   }
@@ -208,7 +209,9 @@ class AttentionView extends HTMLElement {
       const name = make("span", { class: "name" }, attentions[n].name.replace(/\.attention$/, ""));
       return make("div", { class: "layer" }, name, ...buttons);
     });
-    this.#find(".grid").replaceChildren(...lines);
+    const grid = this.#find(".grid");
+    grid.style.setProperty("--name", `${Math.max(...attentions.map((each) => each.name.length)) - 4}ch`);
+    grid.replaceChildren(...lines);
     arrowKeys(rows);
   }
 

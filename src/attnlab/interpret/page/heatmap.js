@@ -56,7 +56,7 @@ function sized(canvas, width, height) {
 
 /** The side of thumbnails of which so many stand beside each other. @param {number} count @returns {number} */
 export function thumbnailSide(count) {
-  return Math.max(28, Math.min(72, Math.floor(900 / count)));
+  return Math.max(28, Math.min(72, Math.floor(960 / count) - 14)); // 14: its border and the gap to the next
 }
 
 /** @param {HTMLCanvasElement} canvas @param {Shown} shown @param {Colours} colours @param {number} side */

@@ -21,7 +21,7 @@ p { margin: .4rem 0; }
 .choice legend { float: left; margin-right: .2rem; padding: 0; color: var(--soft); }
 .grid { overflow-x: auto; padding: 3px; }
 .layer { display: flex; align-items: center; gap: 6px; margin-bottom: 6px; }
-.layer > .name { flex: 0 0 auto; min-width: 5.5rem; color: var(--soft); font-size: .85rem; }
+.layer > .name { flex: 0 0 auto; min-width: var(--name); color: var(--soft); font-size: .85rem; }
 button { font: inherit; color: inherit; cursor: pointer; }
 .thumb { flex: 0 0 auto; padding: 2px; line-height: 0; }
 .thumb, .token { background: none; border: 2px solid transparent; border-radius: 4px; }
@@ -43,7 +43,7 @@ button { font: inherit; color: inherit; cursor: pointer; }
 .token.hidden { opacity: .45; text-decoration: line-through; }
 .token.marked { border-color: var(--row); font-weight: 700; }
 .large { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; margin-top: 1rem; }
-.large figure { margin: 0; overflow: auto; max-width: 100%; }
+.large figure { margin: 0; padding: 4px; box-sizing: border-box; overflow: auto; max-width: 100%; }
 .large figcaption { color: var(--soft); font-size: .85rem; margin-top: .3rem; }
 .large canvas { cursor: crosshair; display: block; }
 .panel { flex: 1 1 20rem; min-width: min(20rem, 100%); box-sizing: border-box; padding: .5rem 1rem; }
