@@ -16,6 +16,7 @@ import pytest
 
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import Interrupted
+from attnlab.base.trust import allow
 from attnlab.config.language import MeasuresSection
 from attnlab.experiments import experiment
 from attnlab.experiments.compare import gather, resume_comparison, run_comparison
@@ -53,6 +54,7 @@ def compared(small: Small, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """vanilla, one that sees the future, one that fails; two seeds each."""
     folder = tmp_path_factory.mktemp("compared")
     (folder / "broken.py").write_text(BROKEN, encoding="utf-8")
+    allow(folder / "broken.py")
     named = {"attention": f"vanilla,naive-mask,linear,{folder / 'broken.py'}", "seeds": 2}
     config = small(compare=named, optimizer={"lr": 0.02}, budget={"steps": 24})
     return run_comparison(config, folder / "comparison")
