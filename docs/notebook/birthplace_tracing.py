@@ -137,6 +137,9 @@ def layers(results: Results) -> list[str]:
 
 def summary(results: Results) -> Iterator[str]:
     """Accuracy, and the probability of the right and of the own answer with and without the name."""
+    common = over_seeds(results, "sixteen", "chance").mean
+    yield f"The most common birthplace is right for {common:.1%}."
+    yield ""
     yield "| model | test accuracy | P of the right answer | with noise on names | P of its own answer | with noise |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for model, label in MODELS.items():
@@ -210,7 +213,7 @@ def draw(results: Results, file: Path) -> None:
             (panels[0, column], lens, 1.0, f"{label}: birthplace readable"),
             (panels[1, column], effects, reach, f"{label}: own answer regained"),
         ):
-            heatmap(styled(panel), np.array(matrix), limit)
+            heatmap(styled(panel), np.array(matrix), limit, digits=2 if limit >= 0.1 else 3)
             panel.set_xticks(range(len(parts)), [part.replace(" ", "\n", 1) for part in parts], fontsize=8)
             panel.set_yticks(range(len(rows)), rows)
             caption(panel, title, y="layer" if column == 0 else "")

@@ -30,6 +30,7 @@ def results() -> dict[str, dict[str, object]]:
     effects = {f"{site}/{cell}": 0.01 * n for site in ("stream", "attention", "mlp") for n, cell in enumerate(cells)}
     measured = {
         "accuracy": 0.5,
+        "chance": 0.04,
         "lens": {cell: {"probability": 0.2, "first_answer": 0.25} for cell in cells},
         "right": trace | {"effects": effects},
         "own": trace | {"effects": effects},
