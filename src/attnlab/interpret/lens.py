@@ -89,7 +89,7 @@ def lens_text(
     ids = reading.inputs["tokens"][0]
     logits, _ = lens(model, ids[None])
     after = vocabulary.encode(answer)[:1] if answer is not None else []
-    following: list[int | None] = [*ids[1:].tolist(), *(after or [None])]
+    following: list[int | None] = [*ids[1:].tolist(), after[0] if after else None]
     views = []
     for layer, rows in enumerate(logits[:, 0].softmax(-1), start=EMBEDDINGS):  # (T, V)
         for position, (row, truth) in enumerate(zip(rows, following, strict=True)):
