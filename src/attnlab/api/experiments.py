@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from attnlab.api.gpt import GPT, attention_name
 from attnlab.api.inputs import Inputs, keys_of
 from attnlab.api.table import Table
-from attnlab.api.train import DATA, call_text, model_settings, recorded
+from attnlab.api.train import DATA, call_text, model_settings
 from attnlab.base import html
 from attnlab.config.gpt import GPTSection
 from attnlab.config.recipe import Key, check, leaves, load
 from attnlab.config.sections import Section
 from attnlab.experiments.config import CLASSIFIER_AXES, chosen_job, comparison_of, sweep_of
-from attnlab.runs.folder import ROOT, fresh_path, read_record, read_status
+from attnlab.runs.folder import ROOT, fresh_path, read_record, read_status, recorded_as
 
 if TYPE_CHECKING:
     from attnlab.api.train import Data
@@ -58,8 +58,8 @@ def _start(
     recipe, run, overwrite = (options.pop(word, None) for word in ("recipe", "run", "overwrite"))
     path = Path(run) if run is not None else fresh_path(ROOT, name)
     recipe = None if recipe is None else Path(recipe)
-    implied = {(name, axis): "classify" for axis in CLASSIFIER_AXES} if name == "compare" else {}
-    chosen = {(name, word): options[word] for word in ("job", *CLASSIFIER_AXES) if word in options}
+    implied: dict[Key, str] = {(name, axis): "classify" for axis in CLASSIFIER_AXES} if name == "compare" else {}
+    chosen: dict[Key, Any] = {(name, word): options[word] for word in ("job", *CLASSIFIER_AXES) if word in options}
     job = chosen_job(name, recipe, chosen, implied, None, default)
     kind: type[Section] = config_of(job)
     inputs = Inputs(path, bool(overwrite))
@@ -72,7 +72,7 @@ def _start(
         key: _stored(key, value, partial(inputs.attention, section=_shape(config))) for key, value in given.items()
     }
     config = load(kind, recipe, inputs.settings(kind, stored, stream=job == "language"))
-    with recorded(call_text(name, model, data, settings)), inputs.written():
+    with recorded_as(call_text(name, model, data, settings)), inputs.written():
         run_experiment(config, path, bool(overwrite))
     return path
 

@@ -71,7 +71,8 @@ def check_gradients(audited: AuditedMixer) -> Finding:
     trained = [parameter for parameter in mixer.parameters() if parameter.requires_grad]
     reached = {id(parameter): total for parameter, total in zip(trained, sums, strict=True)}
     largest = max((float(total.max()) for total in sums if total.numel()), default=0.0)
-    dead, notes = [], []
+    dead: list[str] = []
+    notes: list[str] = []
     for path, module in mixer.named_modules():
         for name, parameter in module.named_parameters(recurse=False):
             if id(parameter) in reached:
