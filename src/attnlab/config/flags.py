@@ -61,7 +61,7 @@ def with_flags(config: type[Section], *parts: type[Section]) -> Callable[[Callab
 
 def allow_typed(setting: str) -> None:
     """Allow the files with attention that the user typed: --attention mine.py, --vary attention=vanilla,mine.py."""
-    if re.search(r"\battention\s*=", setting):
+    if ".py" in setting and re.search(r"\battention\s*=", setting):
         trust.allow_named(*re.split(r"[=,;:\s]+", setting))
 
 
