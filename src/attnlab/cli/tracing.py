@@ -133,7 +133,8 @@ def trace(
         return _print_json(result.as_dict())
     answer = "the right answer" if target == "right" else "the model's own answer"
     console.result(
-        f"{result.people} people of {escape(result.source)}; {result.right} of {result.asked} answered right (first token). "
+        f"{result.people} people of {escape(result.source)}; "
+        f"{result.right} of {result.asked} answered right (first token). "
         f"{measure} of {answer}: clean {_plus_minus(result.clean)}, corrupted {_plus_minus(result.corrupted)}"
     )
     for each in options.sites:
