@@ -13,7 +13,7 @@ from attnlab.data.question_template import QuestionTemplate
 from attnlab.data.questions import Questions
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.interpret.asked_people import AskedRun, by_length, find_people
-from attnlab.interpret.lens import lens, lens_questions, lens_text
+from attnlab.interpret.lens import lens, lens_questions, lens_text, shown_token
 from attnlab.interpret.recorder import record
 from attnlab.interpret.tracing import EMBEDDINGS, TraceOptions, logits_after, trace
 from attnlab.models.gpt import GPT, GPTShape
@@ -231,6 +231,11 @@ def test_the_lens_on_a_text_has_probability_and_rank_of_what_follows() -> None:
         assert view.rank == sorted(p[position].tolist(), reverse=True).index(float(p[position, truth])) + 1
         assert view.best == VOCABULARY.tokens[int(p[position].argmax())]
     assert lens_text(model, VOCABULARY, "Where was Ana").view(0, 2).rank is None
+
+
+def test_tokens_are_shown_without_control_characters() -> None:
+    shown = [shown_token(token) for token in ("Rome", "⁇", " ", "\n", "\x1b", "[red]")]
+    assert shown == ["Rome", "MASK", "␣", "↵", "\\x1b", "[red]"]
 
 
 def test_windows_restore_several_layers() -> None:

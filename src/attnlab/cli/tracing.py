@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
@@ -80,7 +81,7 @@ def ablate(
         return _print_json(ablation.as_dict() | ({"curve": line.as_dict()} if line else {}))
     measures = list(ablation.before)
     before = ", ".join(f"{name} {_plus_minus(mean)}" for name, mean in ablation.before.items())
-    console.result(f"{ablation.source}: n = {ablation.examples:,}; nothing removed: {before}")
+    console.result(f"{escape(ablation.source)}: n = {ablation.examples:,}; nothing removed: {before}")
     rows = [
         [str(effect.part), *(_plus_minus(effect.changes[name], "+.4f") for name in measures)]
         for effect in ablation.effects
@@ -132,7 +133,8 @@ def trace(
         return _print_json(result.as_dict())
     answer = "the right answer" if target == "right" else "the model's own answer"
     console.result(
-        f"{result.people} people of {result.source}; {result.right} of {result.asked} answered right (first token). "
+        f"{result.people} people of {escape(result.source)}; "
+        f"{result.right} of {result.asked} answered right (first token). "
         f"{measure} of {answer}: clean {_plus_minus(result.clean)}, corrupted {_plus_minus(result.corrupted)}"
     )
     for each in options.sites:
@@ -192,7 +194,7 @@ def _print_question_lens(people: QuestionLens) -> None:
     layers = sorted({cell.layer for cell in people.cells}, reverse=True)
     present = [part for part in PARTS if any(cell.part == part for cell in people.cells)]
     console.result(
-        f"{people.people} people of {people.source}; {people.answers} different answers, "
+        f"{people.people} people of {escape(people.source)}; {people.answers} different answers, "
         f"the most common is right for {people.chance:.1%}"
     )
     for title, form in (

@@ -54,8 +54,8 @@ SHOWN = {MASK_CHAR: "MASK", UNKNOWN_CHAR: "UNKNOWN", PAD_CHAR: "PAD", " ": "␣"
 
 
 def shown_token(token: str) -> str:
-    """A token for a table or figure."""
-    return SHOWN.get(token, token)
+    """A token for a table or figure: nothing invisible, no control characters."""
+    return SHOWN.get(token, token if token.isprintable() else repr(token)[1:-1])
 
 
 @dataclass(frozen=True)
