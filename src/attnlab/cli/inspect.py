@@ -75,7 +75,8 @@ def inspect(
         maps.attentions[place].head(number)
     with console.working("computing influence ..."):
         maps = with_influence(subject, maps, influence)
-    for note in maps.reading.notes:
+    notes = maps.reading.notes if page is None else write_attention_page(page, maps, place, number)
+    for note in notes:
         console.warn(note)
     if as_json:
         json.dump(maps.as_dict(), sys.stdout, allow_nan=False)
@@ -86,8 +87,6 @@ def inspect(
         alone = layer is not None and maps.attentions[0].weights is None  # one influence, so large with its tokens
         which = (place, number) if chosen else (0, None) if alone else (None, None)
         console.say(f"wrote {save_figure(figure, maps, *which)}")
-    if page is not None:
-        write_attention_page(page, maps, place, number)
     if not as_json:
         _print(maps, page)
 
@@ -121,7 +120,7 @@ def _default_page(source: str) -> Path:
 
 
 def _read_head(text: str) -> tuple[str, int]:
-    """ "1.3" is head 3 of layer 1; a layer may also be given by name."""
+    """Head 3 of layer 1 is "1.3"; a layer may also be given by name."""
     layer, _, head = text.rpartition(".")
     if not layer or not head.isdecimal():
         raise UserError(f"--head: expected LAYER.HEAD, for example 1.3, got {text!r}.")

@@ -95,7 +95,7 @@ def _image(panel: Axes, matrix: Tensor) -> AxesImage:
     from matplotlib.colors import PowerNorm
 
     panel.spines[:].set_color(canvas.MUTED)
-    return panel.imshow(matrix.numpy(), cmap=COLOURS, norm=PowerNorm(0.5, 0.0, 1.0), aspect="auto")
+    return panel.imshow(matrix.float().cpu().numpy(), cmap=COLOURS, norm=PowerNorm(0.5, 0.0, 1.0), aspect="auto")
 
 
 def _title(maps: AttentionMaps) -> str:

@@ -13,6 +13,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import torch
 from jinja2 import Environment, PackageLoader, select_autoescape
@@ -29,7 +30,7 @@ MODULES = ("numbers", "matrix", "steps", "links", "heatmap", "keyboard", "parts"
 """In the order of their imports."""
 MARK = "attnlab inspect"
 LARGEST = 24_000_000
-"""Bytes of tensors in a page, which base64 makes a third larger; browsers open that in about a second."""
+"""Bytes of tensors in a page, which base64 makes a third larger."""
 
 
 @dataclass
@@ -53,7 +54,20 @@ class _Tensors:
         return self.places[key]
 
 
-def page_data(maps: AttentionMaps, place: int = 0, head: int = 0) -> dict[str, object]:
+class PageData(TypedDict):
+    """ViewData of attention-view.js."""
+
+    model: str
+    text: str
+    notes: list[str]
+    remarks: list[str]
+    sides: list[dict[str, object]]
+    attentions: list[dict[str, object]]
+    tensors: list[dict[str, object]]
+    selected: list[int]
+
+
+def page_data(maps: AttentionMaps, place: int = 0, head: int = 0) -> PageData:
     """What <attention-view> takes; the attention at `place` and its `head` are shown first.
 
     Above LARGEST bytes the numbers of the steps are left out, which a note says; if that is not enough it raises.
@@ -80,25 +94,31 @@ def page_data(maps: AttentionMaps, place: int = 0, head: int = 0) -> dict[str, o
     }
 
 
-def write_attention_page(path: Path, maps: AttentionMaps, place: int = 0, head: int = 0) -> None:
-    """Write the page; a file that is not such a page is not overwritten."""
+def write_attention_page(path: Path, maps: AttentionMaps, place: int = 0, head: int = 0) -> list[str]:
+    """Write the page, not over a file that is none; returns what a reader should know, one sentence each."""
     check_page_path(path)
-    write_text(path, attention_page(maps, place, head))
+    data = page_data(maps, place, head)
+    write_text(path, rendered(maps, data))
+    return data["notes"]
 
 
 def attention_page(maps: AttentionMaps, place: int = 0, head: int = 0) -> str:
     """The page, complete in itself, with one attention (`place`) and one of its heads shown large."""
+    return rendered(maps, page_data(maps, place, head))
+
+
+def rendered(maps: AttentionMaps, data: PageData) -> str:
     environment = Environment(
         loader=PackageLoader("attnlab.interpret", "page"), autoescape=select_autoescape(), keep_trailing_newline=True
     )
     script, style = bundle(), (PAGE / "page.css").read_text(encoding="utf-8")
     return environment.get_template("page.html").render(
-        title=f"Attention of {Path(maps.model).name}",
+        title=f"Attention of {Path(maps.model).name or maps.model}",
         mark=MARK,
         policy=f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; base-uri 'none'",
         style=style,
         script=script,
-        data=json_for_html(page_data(maps, place, head)),
+        data=json_for_html(data),
         version=__version__,
     )
 
@@ -109,8 +129,11 @@ def check_page_path(path: Path) -> None:
         raise UserError(f"--out: there is no folder {path.parent}.")
     if path.is_dir():
         raise UserError(f"--out: {path} is a folder: give the name of a file.")
-    if path.exists() and f'content="{MARK}"' not in path.read_text(encoding="utf-8", errors="replace")[:2000]:
-        raise UserError(f"{path} exists and was not written by attnlab inspect: give another name with --out.")
+    if path.exists():
+        with path.open(encoding="utf-8", errors="replace") as file:
+            is_ours = f'content="{MARK}"' in file.read(2000)
+        if not is_ours:
+            raise UserError(f"{path} exists and was not written by attnlab inspect: give another name with --out.")
 
 
 def bundle() -> str:

@@ -138,8 +138,9 @@ def maps_of(subject: Subject, reading: Reading, layer: int | str | None = None) 
     for site in sites:
         queries = target if site.name.startswith("decoder.") else source
         keys = source if site.name.endswith(".cross") else queries
-        number = parts.attentions.index(site)
-        maps.append(AttentionMap(site.name, number, site.heads, queries, keys, recording.attended.get(site.name)))
+        attended = recording.attended.get(site.name)
+        heads = site.heads if attended is None else attended.weights.shape[1]
+        maps.append(AttentionMap(site.name, parts.attentions.index(site), heads, queries, keys, attended))
     return AttentionMaps(subject.name, reading, maps)
 
 
