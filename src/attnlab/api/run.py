@@ -12,7 +12,7 @@ from attnlab.base import html
 from attnlab.base.console import clock
 from attnlab.base.errors import UserError
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
-from attnlab.runs.folder import read_config, read_record, read_status
+from attnlab.runs.folder import called_from_python, read_config, read_record, read_status
 from attnlab.runs.metrics import read_metrics, series
 
 if TYPE_CHECKING:
@@ -111,7 +111,10 @@ class Run:
         if self.kind in ("finetune", "knowledge"):
             from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
 
-            done = evaluate_run(self.path, EvaluationOptions(questions=None if file is None else Path(file)))
+            with called_from_python(
+                f"lab.load({str(self.path)!r}).evaluate({'' if file is None else repr(str(file))})"
+            ):
+                done = evaluate_run(self.path, EvaluationOptions(questions=None if file is None else Path(file)))
             return {"predictions": done.predictions, "count": done.count, **(done.results or {})}
         if file is None:
             raise UserError(f"{self.path} is a {self.kind} run: give the text file to measure it on.")

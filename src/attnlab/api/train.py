@@ -7,8 +7,7 @@ All take a description of the model, the data, and settings by the names they ha
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from attnlab.config.gpt import GPTSection
 from attnlab.config.recipe import Key, load
 from attnlab.config.sections import Section, machine_of
 from attnlab.jobs.registry import KINDS
-from attnlab.runs.folder import INPUTS, ROOT, called, fresh_path, read_status
+from attnlab.runs.folder import INPUTS, ROOT, called_from_python, fresh_path, read_status
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import RunOptions
@@ -91,7 +90,7 @@ def start(function: str, kind: str, model: Any, data: Any, settings: Mapping[str
         shape.attention = stored
     from attnlab.jobs.job import RunOptions
 
-    with recorded(call_text(function, model, data, settings)), inputs.written():
+    with called_from_python(call_text(function, model, data, settings)), inputs.written():
         _run(kind, config, RunOptions(path, bool(overwrite), changes=tuple(inputs.notes)))
     return Run(path)
 
@@ -138,16 +137,6 @@ def _run_several(kind: str, config: Section, options: RunOptions) -> None:
     command = [sys.executable, "-m", "attnlab", kind, f"--config={recipe}", f"--run={path}"]
     if run_processes(machine_of(config).processes, command + ["--overwrite"] * options.overwrite, path) != 0:
         raise RunFailed(f"{path}: {read_status(path).get('reason') or 'the run failed'}.")
-
-
-@contextmanager
-def recorded(text: str) -> Iterator[None]:
-    """Inside, runs record this call as what started them."""
-    token = called.set(text)
-    try:
-        yield
-    finally:
-        called.reset(token)
 
 
 def call_text(function: str, model: Any, data: Any, settings: Mapping[str, Any]) -> str:

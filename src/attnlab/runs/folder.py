@@ -41,8 +41,22 @@ INPUTS = "inputs"
 KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
 
 
-called: ContextVar[str] = ContextVar("called", default="")
-"""The call from Python that starts a run, for its record; empty for a command line."""
+_call: ContextVar[str] = ContextVar("call", default="")
+
+
+@contextmanager
+def called_from_python(call: str) -> Iterator[None]:
+    """Inside, this call is what runs record as the command that started them."""
+    token = _call.set(call)
+    try:
+        yield
+    finally:
+        _call.reset(token)
+
+
+def command() -> str:
+    """The command line, or the call from Python, that this process carries out."""
+    return _call.get() or shlex.join([*_program(), *sys.argv[1:]])
 
 
 class RunFolder:
@@ -141,7 +155,7 @@ class RunFolder:
 
         record = {
             "kind": kind,
-            "command": called.get() or shlex.join([*_program(), *sys.argv[1:]]),
+            "command": command(),
             "folder": str(Path.cwd()),
             "started": _now(),
             "seed": seed,
