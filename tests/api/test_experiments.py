@@ -35,8 +35,8 @@ def test_a_comparison_of_names_files_and_classes_is_a_table(small: lab.GPT, fold
 
 def test_a_sweep_varies_settings_and_classes(small: lab.GPT) -> None:
     pytest.importorskip("optuna")
-    space = {"optimizer.lr": [1e-4, 1e-2], "attention": ["vanilla", test_own.Mean]}
-    swept = lab.sweep(small, "text.txt", vary=space, job="language", steps=3, **FAST)
+    space, kinds = {"optimizer.lr": [1e-4, 1e-2]}, ["vanilla", test_own.Mean]
+    swept = lab.sweep(small, "text.txt", vary=space, attention=kinds, job="language", steps=3, **FAST)
     assert len(swept.table) == 4 and swept.table[0]["dev_loss"] == min(row["dev_loss"] for row in swept.table)
     assert swept.best["optimizer.lr"] == 1e-2 and swept.test == {}
     assert {row["variant"] for row in swept.table} >= {"lr=0.01, attention=Mean", "lr=0.0001, attention=vanilla"}

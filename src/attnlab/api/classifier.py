@@ -36,7 +36,7 @@ from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import saved_config
 from attnlab.models.pretrained.tuned import TunedClassifier, load_trained
 from attnlab.runs import is_run, read_record
-from attnlab.runs.folder import INPUTS, new_folder, recorded_as
+from attnlab.runs.folder import INPUTS, called_from_python, new_folder
 
 KIND = ClassifyJob.kind
 DEV_SHARE = 0.1
@@ -160,7 +160,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             notes = (handed.note,)
         command = f"lab.{' '.join(repr(self).split())}.fit({data})"
         try:
-            with recorded_as(command):
+            with called_from_python(command):
                 ClassifyJob(config).run(RunOptions(path, changes=notes))
         finally:
             if not is_run(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from attnlab.api.gpt import GPT, attention_name
 from attnlab.api.inputs import Inputs, keys_of
 from attnlab.api.table import Table
-from attnlab.api.train import DATA, call_text, model_settings
+from attnlab.api.train import ATTENTION, DATA, call_text, model_settings
 from attnlab.base import html
+from attnlab.config.axes import parse_axes
 from attnlab.config.gpt import GPTSection
 from attnlab.config.recipe import Key, check, leaves, load
 from attnlab.config.sections import Section
 from attnlab.experiments.config import CLASSIFIER_AXES, chosen_job, comparison_of, sweep_of
-from attnlab.runs.folder import ROOT, fresh_path, read_record, read_status, recorded_as
+from attnlab.runs.folder import ROOT, RunFolder, called_from_python, fresh_path, read_record, read_status
 
 if TYPE_CHECKING:
     from attnlab.api.train import Data
@@ -66,14 +68,16 @@ def _start(
     given = _of_model(model, job, name, kind) | keys_of(kind, options)
     if data is not None:
         given[DATA[job]] = data
-    given = {key: _named(key, value) for key, value in given.items()}
+    given = {key: _named(key, value) for key, value in _varied(given, name).items()}
     config = load(kind, recipe, inputs.settings(kind, given, stream=job == "language"))
     stored = {
         key: _stored(key, value, partial(inputs.attention, section=_shape(config))) for key, value in given.items()
     }
     config = load(kind, recipe, inputs.settings(kind, stored, stream=job == "language"))
-    with recorded_as(call_text(name, model, data, settings)), inputs.written():
+    with called_from_python(call_text(name, model, data, settings)), inputs.written():
         run_experiment(config, path, bool(overwrite))
+    if inputs.notes:
+        RunFolder.join(path).update_record(changes=inputs.notes)
     return path
 
 
@@ -81,6 +85,15 @@ def _of_model(model: Any, job: str, name: str, kind: type[Section]) -> dict[Key,
     """The settings of a GPT; a comparison of language models has its attention among what is compared."""
     given = model_settings(model, job)
     return {key if key in leaves(kind) else (name, key[-1]): value for key, value in given.items()}
+
+
+def _varied(given: dict[Key, Any], name: str) -> dict[Key, Any]:
+    """A list of attention, where a job has one setting for it, is a setting that varies."""
+    several = given.get(ATTENTION)
+    if not isinstance(several, list | tuple):
+        return given
+    axes = parse_axes(given.get((name, "vary"), {})) | {".".join(ATTENTION): list(several)}
+    return {key: value for key, value in given.items() if key != ATTENTION} | {(name, "vary"): axes}
 
 
 def _named(key: Key, value: Any) -> Any:
@@ -111,7 +124,7 @@ def _shape(config: Any) -> GPTSection:
     return check(GPTSection, {name: value for name, value in fields.items() if name not in ("attention", "positions")})
 
 
-class Experiment:
+class Experiment(ABC):
     """What a comparison and a sweep have in common: a folder, a table, and sentences on what may be concluded."""
 
     def __init__(self, path: str | Path) -> None:
@@ -128,14 +141,14 @@ class Experiment:
         return self.path / "report.html"
 
     @property
+    @abstractmethod
     def table(self) -> Table:
         """One row per variant or cell, the best first."""
-        return Table()
 
     @property
+    @abstractmethod
     def conclusions(self) -> list[str]:
         """What may be concluded from these seeds, in sentences."""
-        return []
 
     @property
     def runs(self) -> Table:
@@ -155,8 +168,9 @@ class Experiment:
         sentences = "".join(map(html.paragraph, self.conclusions))
         return html.heading(str(self.path)) + html.table(*self._printed()) + sentences + self._figure()
 
+    @abstractmethod
     def _printed(self) -> tuple[list[str], list[list[str]]]:
-        return self.table.columns, []
+        """Header and rows as the commands print them."""
 
     def _figure(self) -> str:
         """The first figure of the report."""

@@ -13,7 +13,7 @@ from attnlab.base import console, html
 from attnlab.base.console import clock
 from attnlab.base.errors import UserError
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
-from attnlab.runs.folder import read_config, read_record, read_status
+from attnlab.runs.folder import called_from_python, read_config, read_record, read_status
 from attnlab.runs.metrics import read_metrics, series
 
 if TYPE_CHECKING:
@@ -141,7 +141,9 @@ class Run:
         path = None if file is None else Path(file)
         kind = by_kind.file_kind(self.path, path)
         if kind == by_kind.QUESTIONS:
-            done = evaluate_run(self.path, EvaluationOptions(questions=path))
+            call = f"lab.load({str(self.path)!r}).evaluate({'' if path is None else repr(str(path))})"
+            with called_from_python(call):
+                done = evaluate_run(self.path, EvaluationOptions(questions=path))
             return {"predictions": done.predictions, "count": done.count, **(done.results or {})}
         if path is None:
             raise UserError(f"{self.path} is a {self.kind} run: give {kind} to measure it on.")

@@ -20,7 +20,7 @@ from attnlab.config.gpt import GPTSection
 from attnlab.config.recipe import Key, load
 from attnlab.config.sections import Section, machine_of
 from attnlab.jobs.registry import KINDS
-from attnlab.runs.folder import INPUTS, ROOT, fresh_path, read_status, recorded_as
+from attnlab.runs.folder import INPUTS, ROOT, called_from_python, fresh_path, read_status
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import RunOptions
@@ -90,7 +90,7 @@ def start(function: str, kind: str, model: Any, data: Any, settings: Mapping[str
         shape.attention = stored
     from attnlab.jobs.job import RunOptions
 
-    with recorded_as(call_text(function, model, data, settings)), inputs.written():
+    with called_from_python(call_text(function, model, data, settings)), inputs.written():
         _run(kind, config, RunOptions(path, bool(overwrite), changes=tuple(inputs.notes)))
     return Run(path)
 

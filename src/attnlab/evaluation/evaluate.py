@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +21,7 @@ from attnlab.evaluation.unseen_names import ask_unseen_names
 from attnlab.models.asking import MEANING, check_lengths
 from attnlab.models.loading import load_gpt
 from attnlab.runs import fresh_path
+from attnlab.runs.folder import command
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
         results = {
             "run": str(run),
             "source": origin,
-            "command": shlex.join(["attnlab", *sys.argv[1:]]),
+            "command": command(),
             "confidence_meaning": MEANING,
             "name_meaning": NAME_MEANING,
             "notes": notes,

@@ -88,7 +88,8 @@ class KnowledgeJob:
         config, pretrained = self.config, run.path / "pretrain"
         command = options.resume_command or f"attnlab resume {run.path}"
         label = f"{options.label}: " if options.label else ""
-        run_subrun("pretrain", pretraining(config), pretrained, f"{label}pretraining", command)
+        first = pretraining(config)
+        run_subrun("pretrain", first, pretrained, f"{label}pretraining", command, changes=options.changes)
         run_subrun("finetune", fine_tuning(config, pretrained), run.path / "finetune", f"{label}fine-tuning", command)
         if config.control:
             control = fine_tuning(config, pretrained, fresh=True)

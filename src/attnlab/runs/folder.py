@@ -39,18 +39,24 @@ ROOT = Path("runs")  # the default folder for runs
 STATES = ("queued", "running", "finished", "failed", "interrupted")
 INPUTS = "inputs"
 KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
-_started_by: ContextVar[str] = ContextVar("_started_by", default="")
-"""The call from Python that starts a run, for its record; empty for a command line."""
+
+
+_call: ContextVar[str] = ContextVar("call", default="")
 
 
 @contextmanager
-def recorded_as(call: str) -> Iterator[None]:
-    """Inside, runs record this call as what started them."""
-    token = _started_by.set(call)
+def called_from_python(call: str) -> Iterator[None]:
+    """Inside, this call is what runs record as the command that started them."""
+    token = _call.set(call)
     try:
         yield
     finally:
-        _started_by.reset(token)
+        _call.reset(token)
+
+
+def command() -> str:
+    """The command line, or the call from Python, that this process carries out."""
+    return _call.get() or shlex.join([*_program(), *sys.argv[1:]])
 
 
 class RunFolder:
@@ -149,7 +155,7 @@ class RunFolder:
 
         record = {
             "kind": kind,
-            "command": _started_by.get() or shlex.join([*_program(), *sys.argv[1:]]),
+            "command": command(),
             "folder": str(Path.cwd()),
             "started": _now(),
             "seed": seed,
