@@ -60,8 +60,8 @@ def _start(
     recipe, run, overwrite = (options.pop(word, None) for word in ("recipe", "run", "overwrite"))
     path = Path(run) if run is not None else fresh_path(ROOT, name)
     recipe = None if recipe is None else Path(recipe)
-    implied = {(name, axis): "classify" for axis in CLASSIFIER_AXES} if name == "compare" else {}
-    chosen = {(name, word): options[word] for word in ("job", *CLASSIFIER_AXES) if word in options}
+    implied: dict[Key, str] = {(name, axis): "classify" for axis in CLASSIFIER_AXES} if name == "compare" else {}
+    chosen: dict[Key, Any] = {(name, word): options[word] for word in ("job", *CLASSIFIER_AXES) if word in options}
     job = chosen_job(name, recipe, chosen, implied, None, default)
     kind: type[Section] = config_of(job)
     inputs = Inputs(path, bool(overwrite))
