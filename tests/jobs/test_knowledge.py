@@ -62,11 +62,11 @@ def test_stopped_between_or_within_its_halves_it_ends_the_same(
     """Killed before the second half, then within it, and taken up again: the same weights to the bit."""
     run_subrun, begun = chain.run_subrun, []
 
-    def dies(kind: str, *rest: Any) -> None:
+    def dies(kind: str, *rest: Any, **options: Any) -> None:
         begun.append(kind)
         if len(begun) == 2:
             raise MemoryError("killed")
-        run_subrun(kind, *rest)
+        run_subrun(kind, *rest, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(chain, "run_subrun", dies)
