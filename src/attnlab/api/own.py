@@ -39,14 +39,14 @@ def hand_in_again(run: Path, attention: Attention) -> None:
         if copy.read_bytes() in contents:
             trust.allow(copy)
             return
-    if build is not None and not copies:
+    known = [other for other in saved if other.startswith(OWN)]
+    if build is not None and known:
         same = not texts or any(class_text(build) == file.read_text(encoding="utf-8") for file in texts)
-        known = [other for other in saved if other.startswith(OWN)]
         wanted = name if name in known or len(known) != 1 else known[0]
         if same and wanted in known:
             hand_in(build, wanted)
             return
-    if not copies and name in saved:
+    if not copies and build is None and str(Path(name).expanduser().absolute()) in saved:
         return  # a run of an earlier version, without a copy
     versions = [*copies, *texts]
     seen = f": {versions[0]} is the version of the run" if versions else ""

@@ -54,9 +54,14 @@ def class_source(kind: Builder, shape: MixerShape) -> str:
 def class_text(kind: Builder) -> str:
     """The text of a class or a function, for reading and for noticing a change; its name where there is no text."""
     try:
-        return _definition(kind)[0]
+        text = _definition(kind)[0]
     except NotStorable:
-        return f"{label_of(kind)}: its source is not available\n"
+        text = f"# the source of {label_of(kind)} is not available"
+    values: dict[str, Any] = {}
+    for function in _functions(kind):
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        values |= {name: cell.cell_contents for name, cell in cells if name != "__class__"}
+    return "\n".join([text, *(f"# {name} = {_described(value)}" for name, value in sorted(values.items()))]) + "\n"
 
 
 class _Collected:
@@ -84,7 +89,10 @@ class _Collected:
 
     def _define(self, name: str, thing: type | FunctionType) -> None:
         source, namespace = _definition(thing)
-        self.postponed |= any(code.co_flags & ANNOTATIONS for code in _codes(thing))
+        for function in _functions(thing):
+            if inside := [free for free in function.__code__.co_freevars if free != "__class__"]:
+                raise NotStorable(f"it uses {', '.join(inside)} of the function in which it was defined")
+            self.postponed |= bool(function.__code__.co_flags & ANNOTATIONS)
         for free in sorted(_global_names(source)):
             if free in namespace and free != thing.__name__ and not free.startswith("__"):
                 self.add(free, namespace[free])
@@ -121,15 +129,23 @@ def _constant(name: str, value: Any) -> str:
     return repr(value)
 
 
-def _codes(thing: Any) -> Iterator[CodeType]:
-    """The code of a function, or of the methods that a class itself defines."""
+def _described(value: Any) -> str:
+    """A plain value, or the type of another."""
+    try:
+        return _constant("", value)
+    except NotStorable:
+        return type(value).__name__
+
+
+def _functions(thing: Any) -> Iterator[FunctionType]:
+    """The function itself, or the methods that a class itself defines."""
     if isinstance(thing, FunctionType):
-        yield thing.__code__
+        yield thing
         return
-    for member in vars(thing).values():
+    for member in vars(thing).values() if isinstance(thing, type) else ():
         for function in (getattr(member, "__func__", member), getattr(member, "fget", None)):
             if isinstance(function, FunctionType) and function.__qualname__.startswith(f"{thing.__qualname__}."):
-                yield function.__code__
+                yield function
 
 
 def _definition(thing: Any) -> tuple[str, dict[str, Any]]:
@@ -139,15 +155,11 @@ def _definition(thing: Any) -> tuple[str, dict[str, Any]]:
     """
     if not isinstance(thing, type | FunctionType):
         raise NotStorable("it has no source of its own")
-    codes = list(_codes(thing))
-    for code in codes:
-        if inside := [name for name in code.co_freevars if name != "__class__"]:
-            raise NotStorable(f"it uses {', '.join(inside)} of the function in which it was defined")
     module = sys.modules.get(thing.__module__)
     namespace = thing.__globals__ if isinstance(thing, FunctionType) else dict(vars(module)) if module else {}
-    for code in codes:
-        lines = linecache.getlines(code.co_filename, namespace)
-        if node := _node(lines, thing, code):
+    for function in _functions(thing):
+        lines = linecache.getlines(function.__code__.co_filename, namespace)
+        if node := _node(lines, thing, function.__code__):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             return textwrap.dedent("".join(lines[first - 1 : node.end_lineno])).rstrip(), namespace
     raise NotStorable("its source is not available")

@@ -15,7 +15,7 @@ from attnlab.cli.help import example
 
 def trust(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A .py file, or with --remove a checksum.")
+        Path | None, typer.Argument(metavar="FILE", help="A .py file; with --remove also a checksum.")
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="List what is allowed.")] = False,
     remove: Annotated[bool, typer.Option("--remove", help="Take the permission back.")] = False,
@@ -34,11 +34,13 @@ def trust(
     if file is None:
         raise UserError("give the file to allow, or --list.")
     if remove:
-        keys = [sha256(file)] if file.is_file() else [key for key in allowed_files() if key.startswith(str(file))]
-        if len(keys) != 1 or keys[0] not in allowed_files():
+        names = {str(file), sha256(file) if file.is_file() else ""}
+        found = {key: path for key, path in allowed_files().items() if key in names or path == str(file.absolute())}
+        if not found:
             raise UserError(f"{file} is not among the allowed files: 'attnlab trust --list' lists them.")
-        forget(keys[0])
-        console.result(escape(f"{keys[0]}  {file}\nno longer allowed"))
+        for key, path in found.items():
+            forget(key)
+            console.result(escape(f"{key}  {path}\nno longer allowed"))
         return
     if file.suffix != ".py" or not file.is_file():
         raise UserError(f"{file}: expected an existing .py file.")

@@ -21,7 +21,7 @@ def own_attention(run: Path, name: str) -> str:
         return name
     what = "has changed since" if Path(name).is_file() else "is gone since"
     console.warn(f"{name} {what} {run} was trained with it: its own copy, {copy}, is used.")
-    return str(copy)
+    return str(copy.absolute())
 
 
 def same_code(first: str, second: str) -> bool:
