@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from attnlab.attention.audit.child import audit_file
 from attnlab.attention.registry import MixerShape
 from attnlab.base.errors import UserError
+from attnlab.base.trust import allow
 
 SMALL = MixerShape(width=8, heads=2, context=12)
 FILE = """
@@ -27,13 +29,21 @@ class Mine(nn.Module):
 
 
 @pytest.fixture
-def mine(tmp_path: Path) -> Path:
-    return tmp_path / "mine.py"
+def mine(tmp_path: Path) -> Callable[[str], str]:
+    """A file with this line in its forward, named by the user."""
+
+    def write(line: str) -> str:
+        file = tmp_path / "mine.py"
+        file.write_text(FILE.format(body=line), encoding="utf-8")
+        allow(file)
+        return str(file)
+
+    return write
 
 
-def test_what_the_file_prints_does_not_matter(mine: Path) -> None:
-    mine.write_text(FILE.format(body="print('{\"findings\": []}')"), encoding="utf-8")
-    report = audit_file(str(mine), SMALL, cost=False, half=False)
+def test_what_the_file_prints_does_not_matter(mine: Callable[[str], str]) -> None:
+    file = mine("print('{\"findings\": []}')")
+    report = audit_file(file, SMALL, cost=False, half=False)
     assert report.passed and len(report.findings) > 8
 
 
@@ -46,13 +56,13 @@ def test_what_the_file_prints_does_not_matter(mine: Path) -> None:
         ("1 / 0", r"mine\.py, line 11: forward fails: ZeroDivisionError"),
     ],
 )
-def test_a_file_that_ends_the_process(mine: Path, body: str, message: str) -> None:
-    mine.write_text(FILE.format(body=body), encoding="utf-8")
+def test_a_file_that_ends_the_process(mine: Callable[[str], str], body: str, message: str) -> None:
+    file = mine(body)
     with pytest.raises(UserError, match=message):
-        audit_file(str(mine), SMALL, cost=False, half=False)
+        audit_file(file, SMALL, cost=False, half=False)
 
 
-def test_a_file_that_never_ends(mine: Path) -> None:
-    mine.write_text(FILE.format(body="time.sleep(3600)"), encoding="utf-8")
+def test_a_file_that_never_ends(mine: Callable[[str], str]) -> None:
+    file = mine("time.sleep(3600)")
     with pytest.raises(UserError, match="did not finish its audit within 3 seconds"):
-        audit_file(str(mine), SMALL, cost=False, half=False, seconds=3)
+        audit_file(file, SMALL, cost=False, half=False, seconds=3)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from attnlab.attention.starter import write_starter
 from attnlab.base.errors import UserError
+from attnlab.base.trust import allow
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.interpret.head_figures import head_map
@@ -173,6 +174,7 @@ def test_other_mixers_with_weights(attention: str) -> None:
 
 def test_a_persons_own_mixer(tmp_path: Path) -> None:
     mixer, _ = write_starter("mine", tmp_path)
+    allow(mixer)
     report = score_heads(gpt(str(mixer)), draws=2)
     assert set(report.scores("induction").heads) == {(n, h) for n in (0, 1) for h in range(4)}
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attnlab.attention import VARIANTS
 from attnlab.attention.starter import write_starter
 from attnlab.base.errors import UserError
+from attnlab.base.trust import allow
 from attnlab.interpret.anatomy import anatomy
 from attnlab.interpret.recorder import edited, names, record
 from attnlab.models.bert.config import BertConfig
@@ -129,6 +130,7 @@ def test_removing_one_head_is_its_columns_of_the_projection_at_zero() -> None:
 @torch.no_grad()
 def test_a_persons_own_mixer(tmp_path: Path) -> None:
     mixer, _ = write_starter("mine", tmp_path)
+    allow(mixer)
     model = gpt(str(mixer))
     recording = record(model, TOKENS)
     weights, values = recording["blocks.0.attention.weights"], recording["blocks.0.attention.values"]

@@ -168,10 +168,11 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
 def test_a_mistake_is_one_sentence_and_leaves_nothing(case: str, make: Make, tmp_path: Path) -> None:
     changes, data, message = WRONG[case]
     settings = changes.get("settings", {})
+    before = {*tmp_path.rglob("*.*")}
     made = make(settings=settings).set_params(**{name: value for name, value in changes.items() if name != "settings"})
     with pytest.raises(UserError, match=message) as caught:
         made.fit(**({"X": ["a", "b", "c", "d"], "y": [0, 1, 0, 1]} | data))
-    assert "\n" not in str(caught.value) and not [*tmp_path.rglob("*.*")]
+    assert "\n" not in str(caught.value) and {*tmp_path.rglob("*.*")} == before
     assert not (tmp_path / "runs").exists() or not [*(tmp_path / "runs").iterdir()]
 
 

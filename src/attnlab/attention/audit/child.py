@@ -11,11 +11,14 @@ import os
 import resource
 import subprocess
 import sys
+import warnings
 from dataclasses import asdict
 
 from attnlab.attention.audit.mixer import Finding
 from attnlab.attention.audit.run import Audit, audit
 from attnlab.attention.registry import MixerShape
+from attnlab.base import console
+from attnlab.base.console import Verbosity
 from attnlab.base.errors import UserError
 
 SECONDS = 600
@@ -26,7 +29,8 @@ MEMORY = 16 * GIB
 def audit_file(path: str, shape: MixerShape, cost: bool = True, half: bool = True, seconds: float = SECONDS) -> Audit:
     """All checks on the mixer in a file; raises if they cannot be completed."""
     reading, writing = os.pipe()
-    request = json.dumps({"path": path, "shape": asdict(shape), "cost": cost, "half": half})
+    verbose = console.verbosity() is Verbosity.VERBOSE
+    request = json.dumps({"path": path, "shape": asdict(shape), "cost": cost, "half": half, "verbose": verbose})
     command = [sys.executable, "-m", "attnlab.attention.audit.child", str(writing), request]
     with os.fdopen(reading, encoding="utf-8") as results:
         try:
@@ -57,6 +61,7 @@ def _result(path: str, lines: list[str], code: int) -> Audit:
 
 def _main(pipe: int, request: dict[str, object]) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    warnings.simplefilter("default" if request["verbose"] else "ignore")
     path, shape = str(request["path"]), MixerShape(**request["shape"])  # type: ignore[arg-type]
     try:
         result = audit(path, shape, bool(request["cost"]), bool(request["half"]))
