@@ -1,16 +1,22 @@
-"""A student's file: right, but written unlike the lab's own, with any function exchanged for another."""
+"""A person's file: right, but written unlike the lab's own, with any function exchanged for another.
+
+One judge checks the files of all tests, as it would those of a class.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Protocol
 
 import pytest
-import torch
 
-from attnlab.check.child_process import run_checks
-from attnlab.check.results import CheckReport, CheckRequest, CheckResult, ExerciseStage, Remark, point_to_causes
+from attnlab.check.judge.inside.limits import Limits
+from attnlab.check.results import CheckReport, ExerciseStage
+from attnlab.check.runner import Judge
+
+LIMITS = Limits(seconds=20, grace_seconds=40)  # generous: machines are busy
 
 HEADER = """
 import math
@@ -87,22 +93,32 @@ def build(**exchanged: str) -> str:
     return HEADER + "\n".join(textwrap.dedent(body) for body in functions.values())
 
 
-def run(text: str, stage: ExerciseStage = ExerciseStage.HEADS, time_limit: float = 10.0) -> CheckReport:
-    """The child's work, in this process: for files that do no harm."""
-    events: list[dict[str, Any]] = []
-    run_checks(CheckRequest("mine.py", text, stage, time_limit), events.append)
-    results = [CheckResult.from_event(event) for event in events if event["event"] == "result"]
-    remarks = [Remark(event["text"], event["line"]) for event in events if event["event"] == "remark"]
-    return point_to_causes(CheckReport("mine.py", stage, results, remarks))
+class Checked(Protocol):
+    def __call__(self, stage: ExerciseStage = ..., **exchanged: str) -> CheckReport: ...
 
 
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """As in the child: many tiny products are slower on several threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+class Examined(Protocol):
+    def __call__(self, text: str, stage: ExerciseStage = ..., limits: Limits = ..., seed: int = ...) -> CheckReport: ...
+
+
+@pytest.fixture(scope="session")
+def judge() -> Iterator[Judge]:
+    with Judge() as warm:
+        yield warm
+
+
+@pytest.fixture
+def examined(judge: Judge, tmp_path: Path) -> Examined:
+    """examined(text) → the report on a file with this text."""
+
+    def examine(
+        text: str, stage: ExerciseStage = ExerciseStage.HEADS, limits: Limits = LIMITS, seed: int = 1
+    ) -> CheckReport:
+        path = tmp_path / "mine.py"
+        path.write_text(text, encoding="utf-8")
+        return judge.check(path, stage, limits=limits, seed=seed)
+
+    return examine
 
 
 @pytest.fixture
@@ -111,9 +127,9 @@ def student() -> Callable[..., str]:
 
 
 @pytest.fixture
-def checked() -> Callable[..., CheckReport]:
+def checked(examined: Examined) -> Checked:
     """checked(attn_softmax="def ...") → the report on a right file with that function exchanged."""
-    return lambda **exchanged: run(build(**exchanged))
+    return lambda stage=ExerciseStage.HEADS, **exchanged: examined(build(**exchanged), stage)
 
 
 @pytest.fixture

@@ -48,12 +48,12 @@ def test_a_failure_shows_what_was_expected_and_what_it_got(checked: Checked) -> 
     result = first_failure(
         checked(attn_scaled="def attn_scaled(A, n_embd, n_heads):\n    return 2 * A\n"), "attn_scaled"
     )
-    assert result.expected == result.came == "(3, 5, 5) float32"
+    assert result.expected == result.came == "(3, 9, 9) float32"
     difference = result.first_difference
     assert difference is not None and difference["index"] == [0, 0, 0]
-    assert difference["came"] == pytest.approx(2 * 6**0.5 * difference["expected"], rel=1e-5)
+    assert difference["came"] == pytest.approx(2 * 7**0.5 * difference["expected"], rel=1e-4)
     assert isinstance(result.largest_difference, float) and result.largest_difference > 1
-    assert "4.899 times too large" in result.advice
+    assert "5.292 times too large" in result.advice
 
 
 def test_right_numbers_in_the_wrong_positions_are_recognised(checked: Checked) -> None:
@@ -69,7 +69,7 @@ def test_right_numbers_in_the_wrong_positions_are_recognised(checked: Checked) -
         ("return A.softmax(-1), A", "shape", "return 1 tensor, not 2"),
         ("return A.softmax(-1).float()", "float64 inputs give float32 outputs", "dtype"),
         ("return A.softmax(-1).detach()", "no gradient reaches A", "detach"),
-        ("return A.softmax(-1)[:, :5, :5]", "wrong with 7 tokens", "written into the code"),
+        ("return A.softmax(-1)[:, :9, :9]", "right at first, but wrong", "written into the code"),
         ("raise NotImplementedError", "NotImplementedError", "not written yet"),
         ("import sys; sys.exit(3)", "SystemExit: 3", "not exit the program"),
         ("return softmax(A)", "NameError: name 'softmax' is not defined", "not defined in the file"),
@@ -133,7 +133,7 @@ def test_a_softmax_that_overflows_passes_with_a_remark(checked: Checked) -> None
         ("return nn.Linear(n_embd, 3 * n_embd)", "not a tuple of three"),
         ("w = nn.Linear(n_embd, n_embd); return w, w, w", "more than once"),
         ("return tuple(nn.Linear(n_embd, n_embd, bias=False) for _ in range(3))", "no bias"),
-        ("return tuple(nn.Linear(n_embd, 7) for _ in range(3))", "maps (2, 3, 12) to (2, 3, 7)"),
+        ("return tuple(nn.Linear(n_embd, 7) for _ in range(3))", "maps (2, 3, 14) to (2, 3, 7)"),
         ("return torch.eye(n_embd), torch.eye(n_embd), torch.eye(n_embd)", "not torch modules"),
     ],
 )
@@ -159,10 +159,18 @@ def test_the_functions_handed_out_may_be_missing(checked: Checked, right_functio
     assert checked(init_qkv_proj="", split_heads_qkv="", self_attention=whole).passed
 
 
-def test_a_function_that_is_only_imported_gets_a_remark(checked: Checked) -> None:
-    report = checked(merge_heads="from attnlab.attention.pieces import merge_heads\n")
+def test_a_solution_that_is_imported_is_a_failure(checked: Checked) -> None:
+    result = first_failure(checked(merge_heads="from attnlab.attention.pieces import merge_heads\n"), "merge_heads")
+    assert (result.status, result.problem) == (Status.FAIL, "it is imported from attnlab")
+
+
+def test_a_function_from_another_package_gets_a_remark(checked: Checked) -> None:
+    report = checked(attn_softmax="from functools import partial\nattn_softmax = partial(F.softmax, dim=-1)\n")
+    assert report.passed and not report.remarks
+    report = checked(
+        compute_outputs="from torch.functional import matmul as compute_outputs\n".replace(".functional", "")
+    )
     assert report.passed
-    assert [remark.text for remark in report.remarks] == ["merge_heads is not defined in this file but imported"]
 
 
 def test_what_a_notebook_sets_in_torch_does_not_change_the_checks(checked: Checked) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -13,24 +13,25 @@ from attnlab.attention import pieces
 from attnlab.check.catalogue import Function
 from attnlab.check.reference import torch_attention
 from attnlab.check.results import CheckResult, ExerciseStage
+from attnlab.check.sizes import Sizes
 
 
 @dataclass
 class CheckInputs:
-    """Random inputs for a check: all sizes differ, so that swapped axes are noticed."""
+    """Random inputs for a check, of drawn sizes."""
 
-    batch: int = 3
-    tokens: int = 5
-    width: int = 12
-    heads: int = 2
+    sizes: Sizes
+    generator: torch.Generator
     dtype: torch.dtype = torch.float32
     make_mask: Function = pieces.make_causal_mask
-    """The student's own if it is right: it may return floats, and the student's other functions rely on it."""
+    """The person's own if it is right: it may return floats, and the person's other functions rely on it."""
 
-    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
+    def __post_init__(self) -> None:
+        self.batch, self.tokens, self.heads = self.sizes.batch, self.sizes.tokens, self.sizes.heads
+        self.width = self.sizes.width
 
     def draw(self, *shape: int) -> Tensor:
-        """Normal numbers, the same for every new instance and every precision."""
+        """Normal numbers, the same in every precision."""
         return torch.randn(shape, dtype=torch.float64, generator=self.generator).to(self.dtype)
 
     def sequence(self) -> Tensor:

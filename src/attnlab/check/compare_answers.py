@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attnlab.check.judge.candidate import Other
+
 TOLERANCE = 1e-5
 # For a softmax over scores of ordinary size anything this low is −∞: a mask of −1e9 is accepted.
 MINUS_INFINITY = -1e4
@@ -32,23 +34,23 @@ def describe(answer: Any) -> str:
     """Shape and type in short: `(3, 5, 5) float32`."""
     tensors = as_tensors(answer)
     if tensors is None:
-        return "None" if answer is None else f"a {type(answer).__name__}"
+        kind = answer.kind if isinstance(answer, Other) else type(answer).__name__
+        return "None" if kind == "NoneType" else f"a {kind}"
     words = [f"{tuple(t.shape)} {str(t.dtype).removeprefix('torch.')}" for t in tensors]
     return words[0] if isinstance(answer, Tensor) else f"{len(words)} tensors: {', '.join(words)}"
 
 
 def same_shapes(expected: Any, got: Any) -> bool:
     left, right = as_tensors(expected), as_tensors(got)
-    return left is not None and right is not None and [t.shape for t in left] == [t.shape for t in right]
+    if left is None or right is None or any(t.is_complex() for t in right):
+        return False
+    return [t.shape for t in left] == [t.shape for t in right]
 
 
 def difference(expected: Any, got: Any, tolerance: float = TOLERANCE) -> Difference | None:
     """The first entry that differs and the largest difference, or None, of two answers of the same shape."""
     left, right = _flat(expected), _flat(got)
-    size = left.abs().nan_to_num(nan=0.0, posinf=0.0)  # no relative tolerance around an infinite entry
-    equal = (left == right) | ((left - right).abs() <= tolerance * (1 + size))
-    equal |= left.isnan() & right.isnan()
-    equal |= left.isinf() & (left < 0) & (right <= MINUS_INFINITY)
+    equal = _equal(left, right, tolerance)
     if equal.all():
         return None
     gaps = torch.where(equal, 0.0, (left - right).abs()).nan_to_num(nan=math.inf, posinf=math.inf)
@@ -57,7 +59,14 @@ def difference(expected: Any, got: Any, tolerance: float = TOLERANCE) -> Differe
 
 
 def same(expected: Any, got: Any) -> bool:
-    return same_shapes(expected, got) and difference(expected, got) is None
+    return same_shapes(expected, got) and bool(_equal(_flat(expected), _flat(got), TOLERANCE).all())
+
+
+def _equal(left: Tensor, right: Tensor, tolerance: float) -> Tensor:
+    """Entry by entry. NaN equals nothing, not even NaN: two answers that are not numbers have nothing in common."""
+    size = left.abs().nan_to_num(nan=0.0, posinf=0.0)  # no relative tolerance around an infinite entry
+    equal = (left == right) | ((left - right).abs() <= tolerance * (1 + size))
+    return equal | ((left == -math.inf) & (right <= MINUS_INFINITY))
 
 
 def _flat(answer: Any) -> Tensor:
@@ -92,7 +101,7 @@ def guess_cause(expected: Any, got: Any) -> str:
 
 
 def _guess_from_shapes(expected: Any, got: Any) -> str:
-    if got is None:
+    if describe(got) == "None":
         return "nothing is returned: is the return statement missing?"
     left, right = as_tensors(expected), as_tensors(got)
     if right is None:

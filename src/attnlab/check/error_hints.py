@@ -1,4 +1,4 @@
-"""What to do about an error raised inside a student's function, from its type and message."""
+"""What to do about an error raised inside a person's function, from its type and message, `RuntimeError: ...`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,11 @@ HINTS = (
     (r"must match the size|mat1 and mat2|Expected size for", "the shapes do not fit: print them before this line."),
     (r"^SystemExit", "a function must return its answer, not exit the program."),
     (r"^NameError", "this name is not defined in the file, or the line that defines it did not run."),
+    (r"^MemoryError|can't allocate memory|not enough memory", "it needs far more memory than these sizes explain."),
+    (r"attnlab is out of reach", "write it yourself: nothing of attnlab can be used while a file is checked."),
     (r"^RecursionError", "the function calls itself without end."),
 )
 
 
-def error_summary(error: BaseException) -> str:
-    """`RuntimeError: The size of tensor a ...`, on one line."""
-    message = str(error).strip().split("\n")[0]
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-def error_hint(error: BaseException) -> str:
-    text = error_summary(error)
-    return next((advice for pattern, advice in HINTS if re.search(pattern, text)), "")
+def error_hint(summary: str) -> str:
+    return next((advice for pattern, advice in HINTS if re.search(pattern, summary)), "")

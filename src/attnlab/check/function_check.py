@@ -1,52 +1,52 @@
 """Run one check of one function: is it right, and if not, how does it differ and what is the likely mistake?
 
-A function passes when its numbers agree with the reference for two sets of sizes, float64 stays float64, and
-the gradients of its inputs agree too. `self_attention` must also leave its inputs unchanged; a piece that
-changes them only gets a remark.
+A function passes when its numbers agree with the reference for drawn inputs of several sizes, float64 stays float64,
+the gradients of its inputs agree too, and all that once more after other functions were called. `self_attention` must
+also leave its inputs unchanged; a piece that changes them only gets a remark.
 """
 
 from __future__ import annotations
 
-import inspect
 import math
-import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from attnlab.check.catalogue import Function
-from attnlab.check.checks import Check, CheckInputs
+from attnlab.check import behaviour
+from attnlab.check.catalogue import Mistake
+from attnlab.check.checks import Check
 from attnlab.check.compare_answers import MINUS_INFINITY, as_tensors, describe, difference, guess_cause, same_shapes
-from attnlab.check.diagnose import Arguments, Outcome, attempt, copies, find_mistake
-from attnlab.check.error_hints import error_hint, error_summary
+from attnlab.check.diagnose import Arguments, Probe, copies, find_mistake, find_mistake_in_whole
+from attnlab.check.error_hints import error_hint
+from attnlab.check.judge.candidate import Failure, Outcome
+from attnlab.check.projections import projection_problem
 from attnlab.check.results import CheckResult, Status
-from attnlab.check.time_limit import limited
+
+if TYPE_CHECKING:
+    from attnlab.check.examination import Examination
+
+SEED = 1  # of the random generators in the person's process, the same for every call
 
 
-@dataclass
 class FunctionCheck:
-    """One check of one function; `filename` identifies the lines of the student's file in tracebacks."""
+    """One check; all calls in it together may take the seconds of the limits."""
 
-    check: Check
-    function: Function
-    filename: str
-    make_mask: Function
-    time_limit: float
-
-    def __post_init__(self) -> None:
-        self.call = limited(self.function, self.time_limit)
+    def __init__(self, check: Check, examination: Examination) -> None:
+        self.check, self.examination = check, examination
+        self.candidate = examination.candidate
+        self.left = examination.limits.seconds
 
     def run(self) -> CheckResult:
         result = self.check.empty_result()
-        result.line = self._definition_line()
+        result.line = self.candidate.functions[self.check.function].line
         if self.check.function == "init_qkv_proj":
             self._check_projections(result)
             return result
         steps: tuple[Callable[[CheckResult], None], ...] = (
-            self._check_signature,
             self._check_numbers,
             self._check_other_sizes,
             self._check_precision,
@@ -59,157 +59,235 @@ class FunctionCheck:
                 break
         return result
 
-    def _inputs(self, **sizes: Any) -> CheckInputs:
-        return CheckInputs(make_mask=self.make_mask, **sizes)
-
-    def _check_signature(self, result: CheckResult) -> None:
-        arguments = self.check.arguments(self._inputs())
-        try:
-            inspect.signature(self.function).bind(*arguments)
-        except TypeError as error:
-            _fail(result, f"it cannot be called with {len(arguments)} arguments ({error})")
-            result.advice = f"define it as {self.check.function}({self.check.signature})."
-        except ValueError:  # a builtin without a readable signature: the call itself will show
-            return
-
-    def _check_numbers(self, result: CheckResult, sizes: dict[str, Any] | None = None) -> None:
-        arguments = self.check.arguments(self._inputs(**(sizes or {})))
+    def repeat(self, result: CheckResult) -> bool:
+        """Once more after all other functions, on longer inputs; returns whether it has failed now."""
+        if self.check.function == "init_qkv_proj":
+            return False
+        arguments = self.examination.arguments(self.check, 0, long=True)
         expected = self.check.expected(*copies(arguments))
-        given = copies(arguments)
-        outcome = attempt(self.call, given)
-        if outcome.error is not None:
-            self._fail_with(result, outcome.error)
-        elif not same_shapes(expected, outcome.answer):
-            _fail(result, "the shape is wrong" if as_tensors(outcome.answer) else "the result is not a tensor")
-        elif gap := difference(expected, outcome.answer):
-            _fail(result, "the numbers are wrong")
-            result.largest_difference = _number(gap.largest)
-            result.first_difference = {
-                "index": list(gap.index),
-                "expected": _number(gap.expected),
-                "came": _number(gap.got),
-            }
-        if result.status is Status.FAIL:
-            result.expected = describe(expected)
-            result.came = describe(outcome.answer) if outcome.error is None else ""
-            self._explain(result, arguments, expected, outcome)
-        else:
-            self._check_side_effects(result, arguments, given, outcome.answer)
+        outcome = self._call(arguments)
+        for probe in (Probe(arguments, expected, outcome), self._again(self._probe(0))):
+            if not probe.right:
+                self._compare(result, probe)
+                result.problem = "right at first, but wrong later in another order: " + result.problem
+                self._explain_change(result, probe)
+                return True
+        return False
 
-    def _explain(self, result: CheckResult, arguments: Arguments, expected: Any, outcome: Outcome) -> None:
-        if mistake := find_mistake(self.check.function, self.call, arguments, outcome):
-            result.mistake, result.advice = mistake.key, mistake.advice
-        elif outcome.error is not None:
-            result.advice = error_hint(outcome.error)
-        else:
-            result.advice = guess_cause(expected, outcome.answer)
+    # Calls of the person's function.
 
-    def _check_side_effects(self, result: CheckResult, before: Arguments, after: Arguments, answer: Any) -> None:
-        for name, old, new in zip(self.check.argument_names, before, after, strict=False):
-            if isinstance(old, Tensor) and not torch.equal(old, new):
-                if self.check.function == "self_attention":
-                    _fail(result, f"the input {name} is changed in place")
-                    result.advice = f"work on a new tensor: operations like += or masked_fill_ overwrite {name}."
-                else:
-                    _remark(result, f"the input {name} is changed in place: safe only if it is not used elsewhere")
-        if self.check.function == "apply_causal_mask" and not any(t.isinf().any() for t in as_tensors(answer) or ()):
-            _remark(result, "a large negative number replaces −∞: equal here, but not for scores as large")
+    def _call(self, arguments: Arguments, seed: int = SEED, **gradient: Any) -> Outcome:
+        if self.left <= 0:
+            return Outcome(failure=Failure("late", ""))
+        started = time.monotonic()
+        try:
+            return self.candidate.call(self.check.function, arguments, self.left, seed, **gradient)
+        finally:
+            self.left -= time.monotonic() - started
+
+    def _probe(self, draw: int) -> Probe:
+        return self.examination.probe(self.check, draw, self._call)
+
+    def _again(self, probe: Probe) -> Probe:
+        return Probe(probe.arguments, probe.expected, self._call(probe.arguments))
+
+    def _probes(self) -> list[Probe]:
+        return [self._probe(draw) for draw in range(len(self.examination.sizes))]
+
+    def _other_probes(self) -> list[Probe]:
+        """The same function in its other checks."""
+        others = [
+            FunctionCheck(check, self.examination)
+            for check in self.examination.checks
+            if check.function == self.check.function and check is not self.check
+        ]
+        return [probe for other in others for probe in other._probes()]
+
+    # The steps.
+
+    def _check_numbers(self, result: CheckResult) -> None:
+        probe = self._probe(0)
+        if not probe.right:
+            self._compare(result, probe)
+            self._explain(result, probe)
+        else:
+            self._check_side_effects(result, probe)
 
     def _check_other_sizes(self, result: CheckResult) -> None:
-        self._check_numbers(result, {"batch": 2, "tokens": 7, "width": 15, "heads": 3})
-        if result.status is Status.FAIL:
-            result.problem = "right at first, but wrong with 7 tokens, width 15 and 3 heads: " + result.problem
-            if result.mistake is None:
-                result.advice = "is a size written into the code as a number?"
+        probe = self._probe(1)
+        if not probe.right:
+            self._compare(result, probe)
+            sizes = self.examination.sizes_of(1)
+            result.problem = f"right at first, but wrong with {sizes}: {result.problem}"
+            self._explain_change(result, probe)
 
     def _check_precision(self, result: CheckResult) -> None:
-        arguments = self.check.arguments(self._inputs(dtype=torch.float64))
+        arguments = self.examination.arguments(self.check, 0, torch.float64)
         if not any(isinstance(a, Tensor) and a.is_floating_point() for a in arguments):
             return
-        outcome = attempt(self.call, copies(arguments))
-        if outcome.error is not None:
-            self._fail_with(result, outcome.error)
+        outcome = self._call(arguments)
+        if outcome.failure:
+            self._fail_with(result, outcome.failure)
             result.problem = "with float64 inputs: " + result.problem
-            result.advice = error_hint(outcome.error)
             return
         for tensor in as_tensors(outcome.answer) or ():
             if tensor.dtype != torch.float64:
-                _fail(result, f"float64 inputs give {str(tensor.dtype).removeprefix('torch.')} outputs")
-                result.advice = "keep the input's dtype: no .float(), and new tensors with dtype=A.dtype."
+                advice = "keep the input's dtype: no .float(), and new tensors with dtype=A.dtype."
+                fail(result, f"float64 inputs give {str(tensor.dtype).removeprefix('torch.')} outputs", advice)
+        if result.status is Status.PASS and not Probe(arguments, self.check.expected(*arguments), outcome).right:
+            fail(result, "with float64 inputs the numbers are wrong", "new tensors need dtype=A.dtype.")
 
     def _check_gradients(self, result: CheckResult) -> None:
-        """∂/∂x Σ w · f(x), for fixed random w, against the same of the reference."""
-        arguments = self.check.arguments(self._inputs(dtype=torch.float64))
-        names = [
-            name
-            for name, a in zip(self.check.argument_names, arguments, strict=False)
-            if isinstance(a, Tensor) and a.is_floating_point() and name != "mask"
+        """∂/∂x Σ w · f(x), for random w, against the same of the reference."""
+        arguments = self.examination.arguments(self.check, 1, torch.float64)
+        names = self.check.argument_names
+        leaves = [
+            i for i, a in enumerate(arguments) if isinstance(a, Tensor) and a.is_floating_point() and names[i] != "mask"
         ]
-        if not names:
+        if not leaves:
             return
-        expected_gradients = self._gradient_of(self.check.expected, arguments)
-        outcome = attempt(self._gradient_of, (self.call, arguments))
-        if outcome.error is not None:
-            _fail(result, f"the backward pass fails: {error_summary(outcome.error)}")
-            result.advice = "do not change tensors in place after they were used."
+        weights, expected_gradients = self._expected_gradients(arguments, leaves)
+        outcome = self._call(arguments, leaves=leaves, output_gradients=weights)
+        if outcome.failure:
+            self._fail_with(result, outcome.failure)
+            if outcome.failure.doing == "backward":
+                result.problem = f"the backward pass fails: {result.problem}"
+                result.advice = "do not change tensors in place after they were used."
             return
-        for name, expected, got in zip(names, expected_gradients, outcome.answer, strict=True):
-            if got is None or difference(expected, got, tolerance=1e-4):
-                _fail(result, f"{'no' if got is None else 'a wrong'} gradient reaches {name}")
+        for i, expected, got in zip(leaves, expected_gradients, outcome.gradients, strict=True):
+            if got is None or got.shape != expected.shape or difference(expected, got, tolerance=1e-4):
+                fail(result, f"{'no' if got is None else 'a wrong'} gradient reaches {names[i]}")
                 result.advice = "the numbers are right but not in the graph: avoid .detach(), .data, numpy and no_grad."
                 return
 
-    def _gradient_of(self, function: Function, arguments: Arguments) -> tuple[Tensor | None, ...]:
-        leaves, inputs = [], []
-        for name, a in zip(self.check.argument_names, arguments, strict=False):
-            if isinstance(a, Tensor) and a.is_floating_point() and name != "mask":
-                leaves.append(a.clone().requires_grad_())
-                a = leaves[-1].clone()  # not a leaf: in-place work on it is allowed
-            inputs.append(a)
-        outputs = as_tensors(function(*inputs)) or []
-        generator = torch.Generator().manual_seed(1)
-        weights = [torch.randn(y.shape, generator=generator, dtype=y.dtype) for y in outputs]
+    def _expected_gradients(self, arguments: Arguments, leaves: list[int]) -> tuple[list[Tensor], Sequence[Tensor]]:
+        given = list(copies(arguments))
+        for i in leaves:
+            given[i].requires_grad_()
+        outputs = as_tensors(self.check.expected(*given)) or []
+        generator = torch.Generator().manual_seed(self.examination.seed % 2**63)
         # Masked entries get no gradient through the softmax, so their gradient here does not matter.
-        loss = sum((y * w.masked_fill(y <= MINUS_INFINITY, 0)).sum() for y, w in zip(outputs, weights, strict=True))
-        if not isinstance(loss, Tensor) or not loss.requires_grad:
-            return (None,) * len(leaves)
-        return torch.autograd.grad(loss, leaves, allow_unused=True)
+        weights = [
+            torch.randn(y.shape, generator=generator, dtype=y.dtype).masked_fill(y <= MINUS_INFINITY, 0)
+            for y in outputs
+        ]
+        # Output gradients are 0 where outputs are −∞, and 0 · −∞ is not a number.
+        parts = [(y.masked_fill(w == 0, 0) * w).sum() for y, w in zip(outputs, weights, strict=True)]
+        return weights, torch.autograd.grad(torch.stack(parts).sum(), [given[i] for i in leaves])
 
     def _check_overflow(self, result: CheckResult) -> None:
         """exp(89) is too large for float32: a softmax by hand must subtract the row's maximum first."""
         if self.check.function == "attn_softmax":
-            outcome = attempt(self.call, (200 * self._inputs().scores(),))
+            (scores,) = self.examination.arguments(self.check, 0)
+            outcome = self._call((200 * scores,))
             if any(t.isnan().any() for t in as_tensors(outcome.answer) or ()):
                 _remark(result, "large scores overflow to NaN: subtract each row's maximum before exp")
 
+    def _check_side_effects(self, result: CheckResult, probe: Probe) -> None:
+        changed = [
+            name
+            for name, old, new in zip(self.check.argument_names, probe.arguments, probe.outcome.after, strict=False)
+            if isinstance(old, Tensor) and not (new is not None and torch.equal(old, new))
+        ]
+        for name in changed:
+            if self.check.function == "self_attention":
+                fail(result, f"the input {name} is changed in place")
+                result.advice = f"work on a new tensor: operations like += or masked_fill_ overwrite {name}."
+            else:
+                _remark(result, f"the input {name} is changed in place: safe only if it is not used elsewhere")
+        answer = as_tensors(probe.outcome.answer) or ()
+        if self.check.function == "apply_causal_mask" and not any(t.isinf().any() for t in answer):
+            _remark(result, "a large negative number replaces −∞: equal here, but not for scores as large")
+
     def _check_projections(self, result: CheckResult) -> None:
-        n_embd = self._inputs().width
-        outcome = attempt(self.call, (n_embd,))
-        result.expected = f"three modules that map {n_embd} features to {n_embd}"
-        if outcome.error is not None:
-            self._fail_with(result, outcome.error)
-            result.advice = error_hint(outcome.error)
-        elif problem_and_advice := _projection_problem(outcome.answer, n_embd):
-            _fail(result, problem_and_advice[0])
-            result.came, result.advice = describe(outcome.answer), problem_and_advice[1]
+        """W_Q, W_K, W_V are random: they must be three different linear maps of the right shape."""
+        width = self.examination.sizes[0].width
+        result.expected = f"three modules that map {width} features to {width}"
+        inputs = torch.randn(2, 3, width, generator=torch.Generator().manual_seed(self.examination.seed % 2**63))
+        claims = self.candidate.project("init_qkv_proj", width, inputs, self.left, SEED)
+        if isinstance(claims, Outcome):
+            self._fail_with(result, claims.failure or Failure("dead", "it returned nothing"))
+        elif problem := projection_problem(claims, inputs):
+            fail(result, *problem)
 
-    def _fail_with(self, result: CheckResult, error: BaseException) -> None:
-        _fail(result, error_summary(error))
-        result.line = line_in(self.filename, error) or result.line
+    # What is wrong.
 
-    def _definition_line(self) -> int | None:
-        code = getattr(self.function, "__code__", None)
-        return code.co_firstlineno if code and code.co_filename == self.filename else None
+    def _compare(self, result: CheckResult, probe: Probe) -> None:
+        """Fill in a failure: how the answer differs."""
+        expected, outcome = probe.expected, probe.outcome
+        if outcome.failure:
+            self._fail_with(result, outcome.failure)
+        elif not same_shapes(expected, outcome.answer):
+            tensors = as_tensors(outcome.answer)
+            is_complex = any(tensor.is_complex() for tensor in tensors or ())
+            fail(
+                result, f"the {'type' if is_complex else 'shape'} is wrong" if tensors else "the result is not a tensor"
+            )
+        elif gap := difference(expected, outcome.answer):
+            fail(result, "the numbers are wrong")
+            result.largest_difference = _number(gap.largest)
+            index, first = list(gap.index), {"expected": _number(gap.expected), "came": _number(gap.got)}
+            result.first_difference = {"index": index, **first}
+        result.expected = describe(expected)
+        result.came = "" if outcome.failure else describe(outcome.answer)
+
+    def _explain(self, result: CheckResult, probe: Probe) -> None:
+        """The cause, if it is known; else what the error or the numbers suggest."""
+        if probe.outcome.failure and probe.outcome.failure.doing != "call":
+            return
+        mistake = self._unsteady(probe) or self._known_mistake()
+        if mistake is None and behaviour.keeps_state(probe.outcome, partial(self._fresh, probe)):
+            mistake = behaviour.STATE
+        if mistake:
+            result.mistake, result.advice = mistake.key, mistake.advice
+        elif not probe.outcome.failure:
+            result.advice = guess_cause(probe.expected, probe.outcome.answer)
+
+    def _explain_change(self, result: CheckResult, probe: Probe) -> None:
+        """Right at first and wrong now: state, chance, or a size."""
+        if probe.outcome.failure and probe.outcome.failure.doing in ("late", "dead"):
+            return
+        mistake = self._unsteady(probe)
+        if mistake is None and behaviour.keeps_state(probe.outcome, partial(self._fresh, probe)):
+            mistake = behaviour.STATE
+        if mistake is None and probe is self._probe(1):
+            mistake = find_mistake(self.check.function, [probe], self._other_probes())
+        if mistake:
+            result.mistake, result.advice = mistake.key, mistake.advice
+        else:
+            result.mistake, result.advice = None, "is a size written into the code as a number?"
+
+    def _known_mistake(self) -> Mistake | None:
+        probes, others = self._probes(), self._other_probes()
+        if self.check.function == "self_attention":
+            return find_mistake_in_whole(probes, others, self.examination.pieces())
+        return find_mistake(self.check.function, probes, others)
+
+    def _unsteady(self, probe: Probe) -> Mistake | None:
+        def again(seed: int) -> Outcome:
+            return self._call(probe.arguments, seed)
+
+        return behaviour.unsteady(probe.outcome, again, partial(self._fresh, probe), SEED)
+
+    def _fresh(self, probe: Probe) -> Outcome:
+        return self.examination.fresh(self.check.function, probe.arguments, max(self.left, 1.0), SEED)
+
+    def _fail_with(self, result: CheckResult, failure: Failure) -> None:
+        fail(result, failure.summary, error_hint(failure.summary))
+        result.line = failure.line or result.line
+        count = len(self.check.argument_names)
+        if failure.doing == "signature":
+            fail(result, f"it cannot be called with {count} arguments ({failure.summary.removeprefix('TypeError: ')})")
+            result.advice = f"define it as {self.check.function}({self.check.signature})."
+        elif failure.doing == "late":
+            fail(result, f"stopped after {self.examination.limits.seconds:g} s on a sequence of a few tokens")
+            result.advice = "look for a loop that does not end."
+        elif failure.doing == "dead":
+            result.advice = "a function must return its answer and not end the process."
 
 
-def line_in(filename: str, error: BaseException) -> int | None:
-    """The innermost line of the student's file in the error's traceback."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == filename]
-    return frames[-1].lineno if frames else None
-
-
-def _fail(result: CheckResult, problem: str) -> None:
-    result.status, result.problem = Status.FAIL, problem
+def fail(result: CheckResult, problem: str, advice: str = "") -> None:
+    result.status, result.problem, result.advice = Status.FAIL, problem, advice
 
 
 def _remark(result: CheckResult, text: str) -> None:
@@ -220,26 +298,3 @@ def _remark(result: CheckResult, text: str) -> None:
 def _number(value: float) -> float | str:
     """JSON has no infinity and no NaN: these become strings."""
     return round(value, 7) if math.isfinite(value) else str(value)
-
-
-def _projection_problem(answer: Any, n_embd: int) -> tuple[str, str] | None:
-    """(problem, advice) for the answer of `init_qkv_proj`, or None when it is right.
-
-    The answer is not a tensor: W_Q, W_K, W_V are random, so only their type and shape are checked.
-    """
-    if not isinstance(answer, tuple | list) or len(answer) != 3:
-        return "the result is not a tuple of three", "return W_Q, W_K, W_V."
-    if not all(isinstance(part, nn.Module) for part in answer):
-        return "the results are not torch modules", "return three nn.Linear(n_embd, n_embd)."
-    if len({id(part) for part in answer}) < 3:
-        return "the same module is returned more than once", "create a new nn.Linear for each of Q, K and V."
-    for name, part in zip(("W_Q", "W_K", "W_V"), answer, strict=True):
-        try:
-            shape = tuple(part(torch.zeros(2, 3, n_embd)).shape)
-        except Exception as error:
-            return f"{name} does not accept (B, n_tok, n_embd): {error}", "use nn.Linear(n_embd, n_embd)."
-        if shape != (2, 3, n_embd):
-            return f"{name} maps (2, 3, {n_embd}) to {shape}", "use nn.Linear(n_embd, n_embd)."
-        if isinstance(part, nn.Linear) and part.bias is None:
-            return f"{name} has no bias", "leave the bias on."
-    return None

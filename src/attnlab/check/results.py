@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from attnlab.base import html
+from attnlab.check.judge.protection import Protection
 
 
 class ExerciseStage(enum.StrEnum):
@@ -64,27 +65,9 @@ class CheckResult:
 
     @classmethod
     def from_event(cls, event: dict[str, Any]) -> CheckResult:
-        """The result in an event of the child process."""
+        """The result in an event of the judge."""
         values = {f.name: event[f.name] for f in fields(cls)}
         return cls(**{**values, "stage": ExerciseStage(event["stage"]), "status": Status(event["status"])})
-
-
-@dataclass
-class CheckRequest:
-    """What the parent sends to the child: check this text up to this stage, except what has a result already."""
-
-    path: str
-    text: str
-    stage: ExerciseStage
-    time_limit: float
-    skip_lines: list[int] = field(default_factory=list)
-    """Top-level statements that killed an earlier child."""
-    known: dict[str, str] = field(default_factory=dict)
-    """Checks that have a result already, with their status."""
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> CheckRequest:
-        return cls(**{**data, "stage": ExerciseStage(data["stage"])})
 
 
 @dataclass(frozen=True)
@@ -102,6 +85,10 @@ class CheckReport:
     stage: ExerciseStage
     results: list[CheckResult]
     remarks: list[Remark]
+    protection: Protection
+    """How the file was run: see judge/protection.py."""
+    seed: int
+    """Of all inputs and sizes; the same seed repeats the check."""
 
     @property
     def passed(self) -> bool:

@@ -1,164 +1,198 @@
-"""The parent: run the checks in child processes, and survive their crashes.
-
-A child that dies or hangs is replaced by a new one, which skips the statement or the check that killed
-the last one. So every other function is still checked.
-"""
+"""The parent: it starts the judge's process and collects its results. It neither imports torch nor runs the file."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-import queue
+import secrets
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import IO, Any
+from types import TracebackType
+from typing import Any, Self
 
-from attnlab.base.errors import RunFailed
-from attnlab.check.results import CheckReport, CheckRequest, CheckResult, ExerciseStage, Remark, Status, point_to_causes
-from attnlab.check.student_file import StudentFile, read_student_file, remarks_on_text
+from attnlab.base.errors import RunFailed, UserError
+from attnlab.check.judge.inside.limits import Limits
+from attnlab.check.judge.protection import PROTECTIONS, Protection
+from attnlab.check.results import CheckReport, CheckResult, ExerciseStage, Remark, point_to_causes
+from attnlab.check.student_file import StudentFile, file_facts, read_student_file, remarks_on_text
 
-START_SECONDS = 120.0  # importing torch from a cold disk
-GRACE_SECONDS = 15.0  # what a child gets beyond its own time limit before it is killed
-MAX_CHILDREN = 30
-
-Event = dict[str, Any]
-
-
-class ChildDied(Exception):
-    """The child ended before it was done; the message describes how."""
+Told = Callable[[CheckResult], None]
+PACKAGES = Path(__file__).resolve().parents[2]
+START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inside.warm import main; main()"
+SERVICE = "attnlab.check.service:serve"
 
 
-def check_file(path: Path, stage: ExerciseStage = ExerciseStage.HEADS, time_limit: float = 10.0) -> CheckReport:
-    """Check a student's file up to a stage. Raises UserError when it cannot be read or is not Python."""
-    file = read_student_file(path)
-    progress = CheckProgress(CheckRequest(str(path), file.text, stage, time_limit))
-    for _ in range(MAX_CHILDREN):
-        try:
-            for event in _events(progress.request):
-                progress.record(event)
-            return progress.report(file)
-        except ChildDied as death:
-            progress.skip_last(str(death))
-    raise RunFailed(f"{path.name} killed {MAX_CHILDREN} processes: remove the code that exits the program.")
+class Judge:
+    """A warm process that checks one file after the other: torch is imported once for all of them.
 
+    with Judge() as judge:
+        reports = [judge.check(path) for path in paths]
+    """
 
-class CheckProgress:
-    """Results so far, over all children."""
+    def __init__(self, limits: Limits | None = None, protections: Sequence[Protection] = PROTECTIONS) -> None:
+        self.limits, self.protections = limits or Limits(), list(protections)
+        self._open()
 
-    def __init__(self, request: CheckRequest) -> None:
-        self.request = request
-        self.results: dict[str, CheckResult] = {}
-        self.remarks: dict[Remark, None] = {}  # in order and without repeats: every child reports them again
-        self.current: Event = {"event": "starting"}
+    def _open(self) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="attnlab-check-")
+        os.chmod(self.folder.name, 0o711)  # a user of its own must reach its folder in there
+        self.process = self._start()
 
-    def record(self, event: Event) -> None:
-        match event["event"]:
-            case "loading" | "checking":
-                self.current = event
-            case "remark":
-                self.remarks[Remark(event["text"], event["line"])] = None
-            case "result":
-                self._keep(event["id"], CheckResult.from_event(event))
+    def __enter__(self) -> Self:
+        return self
 
-    def skip_last(self, death: str) -> None:
-        """Record what the last child was doing when it died, so that the next one skips it."""
-        event = self.current
-        if event["event"] == "loading":
-            self.request.skip_lines.append(event["line"])
-            self.remarks[Remark(f"this statement was skipped ({death})", event["line"])] = None
-        elif event["event"] == "checking" and event["id"] not in self.results:
-            result = CheckResult.from_event(event)
-            result.status, result.problem = Status.FAIL, death
-            result.advice = "a function must return its answer and not end the process."
-            self._keep(event["id"], result)
-        else:
-            raise RunFailed(f"the checking process could not be started or kept running: {death}.")
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
-    def _keep(self, identity: str, result: CheckResult) -> None:
-        self.results[identity] = result
-        self.request.known[identity] = str(result.status)
+    def close(self) -> None:
+        """End the process and everything it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            self.process.kill()
+        self.process.communicate()
+        self.folder.cleanup()
 
-    def report(self, file: StudentFile) -> CheckReport:
-        names = {result.function for result in self.results.values()}
-        remarks = [*remarks_on_text(file, names), *self.remarks]
-        results = [replace(result, where=file.where(result.line)) for result in self.results.values()]
-        located = [replace(remark, where=file.where(remark.line)) for remark in remarks]
-        return point_to_causes(CheckReport(str(file.path), self.request.stage, results, located))
+    def check(
+        self,
+        path: Path,
+        stage: ExerciseStage = ExerciseStage.HEADS,
+        *,
+        limits: Limits | None = None,
+        seed: int | None = None,
+        told: Told | None = None,
+    ) -> CheckReport:
+        """Check a file up to a stage; `told` is given each result as soon as it is known.
 
-
-def _events(request: CheckRequest) -> Iterator[Event]:
-    """Start a child and yield its events until it is done; raise ChildDied if it stops or hangs before."""
-    with tempfile.TemporaryFile() as errors, _child(request, errors) as child:
-        lines: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=_read_lines, args=(child, lines), daemon=True).start()
-        limit = START_SECONDS
-        while True:
-            try:
-                line = lines.get(timeout=limit + GRACE_SECONDS)
-            except queue.Empty:
-                raise ChildDied(f"did not return, killed after {limit + GRACE_SECONDS:g} s") from None
-            if not line:
-                raise ChildDied(_cause_of_death(child.wait(), errors))
-            event: Event = json.loads(line)
+        Raises UserError when the file cannot be read or is not Python.
+        """
+        file = read_student_file(path)
+        seed = secrets.randbits(32) if seed is None else seed
+        progress = _Progress(file, stage, seed, told)
+        self._send(self._request(file, stage, limits or self.limits, seed))
+        for event in self._events():
+            progress.record(event)
             if event["event"] == "done":
-                return
-            yield event
-            limit = event.get("seconds", request.time_limit)
+                return progress.report(event["protection"])
+        reason = f"the judge was ended ({_ending(self.process.wait())})"
+        self.close()
+        self._open()  # for the next file
+        raise RunFailed(f"{path.name}: {reason} after {len(progress.results)} results: check it alone, in a container.")
 
+    def _request(self, file: StudentFile, stage: ExerciseStage, limits: Limits, seed: int) -> dict[str, Any]:
+        return {
+            "text": file.text,
+            "filename": file.path.name,
+            "stage": stage,
+            "seed": seed,
+            "limits": asdict(limits),
+            "protections": self.protections,
+            "folder": self.folder.name,
+            **{name: sorted(values) for name, values in file_facts(file).items()},
+        }
 
-@contextlib.contextmanager
-def _child(request: CheckRequest, errors: IO[bytes]) -> Iterator[subprocess.Popen[str]]:
-    """A child process for the request, killed at the end together with everything it started."""
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "attnlab.check.child_process"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=errors,
-        text=True,
-        encoding="utf-8",
-        env=_environment(),
-        start_new_session=True,
-    )
-    try:
-        assert child.stdin is not None
+    def _start(self) -> subprocess.Popen[str]:
+        folders = [os.path.abspath(entry) for entry in sys.path if os.path.isdir(entry) and not _has_lab(entry)]
+        settings = json.dumps([folders, str(PACKAGES), SERVICE])
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", START, str(Path(__file__).parent / "judge"), settings],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            cwd=self.folder.name,
+            env=_environment(),
+            start_new_session=True,
+        )
+
+    def _send(self, request: dict[str, Any]) -> None:
+        assert self.process.stdin
         with contextlib.suppress(BrokenPipeError):
-            json.dump(asdict(request), child.stdin)
-            child.stdin.close()
-        yield child
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL) if hasattr(os, "killpg") else child.kill()
-        child.wait()
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            event = json.loads(line)
+            if event["event"] == "refused":
+                raise RunFailed(f"no process could be started for the file: {event['reason']}.")
+            yield event
+
+
+class _Progress:
+    """Results so far; a later result of the same check replaces an earlier one."""
+
+    def __init__(self, file: StudentFile, stage: ExerciseStage, seed: int, told: Told | None) -> None:
+        self.file, self.stage, self.seed, self.told = file, stage, seed, told
+        self.results: dict[str, CheckResult] = {}
+        self.remarks: list[Remark] = []
+
+    def record(self, event: dict[str, Any]) -> None:
+        if event["event"] == "remark":
+            self.remarks.append(Remark(event["text"], event["line"]))
+        elif event["event"] == "result":
+            result = CheckResult.from_event(event)
+            self.results[event["id"]] = replace(result, where=self.file.where(result.line))
+            if self.told:
+                self.told(self.results[event["id"]])
+
+    def report(self, protection: Protection) -> CheckReport:
+        remarks = [*remarks_on_text(self.file), *self.remarks]
+        located = [replace(remark, where=self.file.where(remark.line)) for remark in remarks]
+        results = list(self.results.values())
+        return point_to_causes(CheckReport(str(self.file.path), self.stage, results, located, protection, self.seed))
+
+
+def check_file(
+    path: Path,
+    stage: ExerciseStage = ExerciseStage.HEADS,
+    time_limit: float = 10.0,
+    seed: int | None = None,
+    record: Path | None = None,
+) -> CheckReport:
+    """Check one file; with `record`, each result is appended to this file as a line of JSON when it is known."""
+    if not hasattr(os, "fork"):
+        raise UserError("attnlab check needs Linux or macOS: on Windows, run it in WSL.")
+    read_student_file(path)  # what cannot be read is said before anything starts
+    with contextlib.ExitStack() as stack:
+        told = _recorder(record, stack) if record else None
+        judge = stack.enter_context(Judge(Limits(seconds=time_limit)))
+        return judge.check(path, stage, seed=seed, told=told)
+
+
+def _recorder(path: Path, stack: contextlib.ExitStack) -> Told:
+    try:
+        out = stack.enter_context(path.open("a", encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path} cannot be written ({error.strerror}): choose another file for --record.") from None
+
+    def told(result: CheckResult) -> None:
+        out.write(json.dumps(asdict(result), ensure_ascii=False) + "\n")
+        out.flush()
+        os.fsync(out.fileno())
+
+    return told
 
 
 def _environment() -> dict[str, str]:
-    package = str(Path(__file__).resolve().parents[2])
-    paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "MPLBACKEND": "Agg",  # plt.show() in a demo must not open a window
-        "CUDA_VISIBLE_DEVICES": "",  # inputs are on the CPU, so masks should be too
-    }
+    """Nothing of the environment but what Python needs to start: it may hold passwords."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH") if name in os.environ}
+    threads = os.environ.get("OMP_NUM_THREADS", "1")
+    return {**kept, "OMP_NUM_THREADS": threads, "CUDA_VISIBLE_DEVICES": "", "MPLBACKEND": "Agg"}
 
 
-def _read_lines(child: subprocess.Popen[str], lines: queue.Queue[str]) -> None:
-    assert child.stdout is not None
-    for line in child.stdout:
-        lines.put(line)
-    lines.put("")
+def _has_lab(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "attnlab", "__init__.py")) and not os.path.isdir(
+        os.path.join(folder, "torch")
+    )
 
 
-def _cause_of_death(code: int, errors: IO[bytes]) -> str:
-    if code < 0:
-        return f"the process died of {signal.Signals(-code).name}"
-    errors.seek(0)
-    last = errors.read().decode(errors="replace").strip().rsplit("\n", 1)[-1]
-    return f"the process exited with code {code}" + (f" ({last})" if last else "")
+def _ending(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"

@@ -21,6 +21,27 @@ from attnlab.check.results import Remark
 MAGIC = re.compile(r"^(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<command>[!%].*|\?{1,2}[\w.]+|[\w.]+\?{1,2})\s*$")
 # Cell magics whose body is Python; under any other (`%%bash`, `%%html`) the whole cell is not.
 PYTHON_CELLS = {"time", "timeit", "capture", "prun"}
+FUSED = {
+    "scaled_dot_product_attention",
+    "scaled_dot_product_flash_attention_for_cpu",
+    "multi_head_attention_forward",
+    "MultiheadAttention",
+    "flex_attention",
+    "TransformerEncoderLayer",
+}
+CHECKED = {
+    "init_qkv_proj",
+    "pairwise_similarities",
+    "attn_scaled",
+    "attn_softmax",
+    "compute_outputs",
+    "make_causal_mask",
+    "apply_causal_mask",
+    "split_heads",
+    "split_heads_qkv",
+    "merge_heads",
+    "self_attention",
+}
 
 
 @dataclass(frozen=True)
@@ -119,12 +140,50 @@ def blank_magics(text: str) -> str:
     return "\n".join(lines)
 
 
-def remarks_on_text(file: StudentFile, functions: set[str]) -> list[Remark]:
-    """What the text alone shows: Python loops where none are needed, and functions defined twice."""
+def file_facts(file: StudentFile) -> dict[str, set[str]]:
+    """What the text alone shows: what `self_attention` calls, what is defined, and what is taken from attnlab."""
+    body = ast.parse(file.text).body
+    return {"calls": _reached(body, "self_attention"), "names": _defined(body), "from_lab": _from_lab(file.text)}
+
+
+def _reached(body: list[ast.stmt], start: str) -> set[str]:
+    """Every name that a function uses, and those it reaches through other functions and classes of the file."""
+    used: dict[str, set[str]] = {}
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            used[node.name] = names | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    reached, new = set[str](), {start}
+    while new:
+        reached |= new
+        new = set().union(*(used.get(name, set()) for name in new)) - reached
+    return reached - {start}
+
+
+def _defined(body: list[ast.stmt]) -> set[str]:
+    names = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    return names | {n.id for node in body for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n)}
+
+
+def _is_stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
+
+
+def _from_lab(text: str) -> set[str]:
+    names = set[str]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnlab":
+            names |= {alias.asname or alias.name for alias in node.names}
+    return names
+
+
+def remarks_on_text(file: StudentFile) -> list[Remark]:
+    """Python loops where none are needed, functions defined twice, and torch's own attention."""
     remarks = []
     seen: dict[str, int] = {}
-    for node in ast.parse(file.text).body:
-        if not isinstance(node, ast.FunctionDef) or node.name not in functions:
+    body = ast.parse(file.text).body
+    for node in body:
+        if not isinstance(node, ast.FunctionDef) or node.name not in CHECKED:
             continue
         if node.name in seen:
             remarks.append(Remark(f"{node.name} is defined twice: this definition is used", node.lineno))
@@ -132,7 +191,34 @@ def remarks_on_text(file: StudentFile, functions: set[str]) -> list[Remark]:
         if (line := _loop_line(node)) is not None:
             text = f"{node.name} has a Python loop: attention needs none, and is faster without"
             remarks.append(Remark(text, line))
-    return remarks
+    return [*remarks, *_fused_remarks(body)]
+
+
+def _fused_remarks(body: list[ast.stmt]) -> list[Remark]:
+    """Torch's own attention in a function that is checked, or in one that it calls."""
+    remarks = {}
+    for function in sorted(CHECKED):
+        reached = {function} | _reached(body, function)
+        for node in body:
+            name = getattr(node, "name", None)
+            line = _fused_line(node) if name in reached else None
+            if line is not None:
+                remarks[line] = Remark(
+                    f"{name} leaves the work to torch's own attention: the exercise is to write it", line
+                )
+    return list(remarks.values())
+
+
+def _fused_line(node: ast.stmt) -> int | None:
+    for part in ast.walk(node):
+        names = {getattr(part, "id", None), getattr(part, "attr", None), getattr(part, "value", None)}
+        if isinstance(part, ast.Name | ast.Attribute | ast.Constant) and _is_fused(names):
+            return part.lineno
+    return None
+
+
+def _is_fused(names: set[object]) -> bool:
+    return any(isinstance(name, str) and name.lstrip("_") in FUSED for name in names)
 
 
 def _loop_line(function: ast.FunctionDef) -> int | None:

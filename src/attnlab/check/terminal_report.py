@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from attnlab.check.judge.protection import MEANING
 from attnlab.check.results import CheckReport, CheckResult, Status
 
 COLOURS = {Status.PASS: "green", Status.FAIL: "bold red", Status.MISSING: "yellow"}
@@ -24,8 +25,18 @@ def render(report: CheckReport) -> Iterator[RenderableType]:
     remarks += [(result.where, f"{result.name}: {text}") for result in report.results for text in result.remarks]
     if remarks:
         yield Text("\nRemarks (not failures)", style="bold")
-        yield from (Text(f"  {where}: {text}.") for where, text in dict.fromkeys(remarks))
+        yield from (Text(f"  {line}.") for line in _grouped(remarks))
     yield Text(f"\n{_conclusion(report)}", style="green" if report.passed else "bold red")
+    yield Text(f"It was run {MEANING[report.protection]}. Seed {report.seed}.", style="dim")
+
+
+def _grouped(remarks: list[tuple[str, str]]) -> list[str]:
+    """One line per remark; of statements skipped for the same kind of error only the first."""
+    groups: dict[str, list[str]] = {}
+    for where, text in dict.fromkeys(remarks):
+        kind = text.split(":")[0] if text.startswith("this statement was skipped") else f"{where}: {text}"
+        groups.setdefault(kind, []).append(f"{where}: {text}")
+    return [first + (f" and {len(more)} more" if more else "") for first, *more in groups.values()]
 
 
 def _overview(report: CheckReport) -> Table:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from attnlab.base import console
-from attnlab.base.errors import UserError
 from attnlab.check.results import ExerciseStage
 from attnlab.cli.help import example
 
@@ -23,20 +21,22 @@ def check(
     stage: Annotated[ExerciseStage, typer.Option(help="Check up to this stage only.")] = ExerciseStage.HEADS,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     time_limit: Annotated[float, typer.Option(help="Time limit per function, in seconds.")] = 10.0,
+    seed: Annotated[int | None, typer.Option(help="Repeat a check with its inputs: the seed of its report.")] = None,
+    record: Annotated[
+        Path | None, typer.Option(help="Append each result to this file, as a line of JSON, when it is known.")
+    ] = None,
 ) -> None:
     """Check your own attention, function by function, and name the likely mistake.
 
     The functions are those of attnlab.attention.pieces, with the same names and signatures.
     Exit code 0: all checks pass; 1: a check fails; 2: the file cannot be read.
     """
-    from attnlab.check.runner import check_file
+    from attnlab.api import mixers
     from attnlab.check.terminal_report import render
 
-    if time_limit <= 0:
-        raise UserError(f"--time-limit must be above zero, got {time_limit:g}.")
-    report = check_file(file, stage, time_limit)
+    report = mixers.check(file, stage, time_limit, seed, record)
     if as_json:
-        console.out.out(json.dumps(report.to_json(), indent=2, ensure_ascii=False), highlight=False)
+        console.json_result(report.to_json())
     else:
         for part in render(report):
             console.result(part)

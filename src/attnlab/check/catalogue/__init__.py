@@ -9,7 +9,7 @@ from attnlab.check.catalogue.heads import MERGE, SPLIT, SPLIT_QKV
 from attnlab.check.catalogue.masks import APPLY, MASK
 from attnlab.check.catalogue.mistake import Function, Mistake
 from attnlab.check.catalogue.scores import OUTPUTS, PAIRWISE, SCALED, SOFTMAX
-from attnlab.check.catalogue.self_attention import SELF_ATTENTION, pairs_of_mistakes
+from attnlab.check.catalogue.self_attention import SELF_ATTENTION, USAGE, WHOLE, WholeMistake, pairs_of_mistakes
 
 CATALOGUE: dict[str, tuple[Mistake, ...]] = {
     "pairwise_similarities": PAIRWISE,
@@ -24,4 +24,4 @@ CATALOGUE: dict[str, tuple[Mistake, ...]] = {
     "self_attention": SELF_ATTENTION,
 }
 
-__all__ = ["CATALOGUE", "Function", "Mistake", "pairs_of_mistakes"]
+__all__ = ["CATALOGUE", "USAGE", "WHOLE", "Function", "Mistake", "WholeMistake", "pairs_of_mistakes"]

@@ -80,13 +80,21 @@ def _split_three(split: Function) -> Function:
 
 
 _right_split = _split_three(pieces.split_heads)
-SPLIT_QKV = (
-    *mistakes_in(
-        "split_heads_qkv",
-        ("qkv-order", "K and V are returned in the wrong order.", lambda Q, K, V, h: _right_split(Q, V, K, h)),
-        ("qkv-order", "Q and K are returned in the wrong order.", lambda Q, K, V, h: _right_split(K, Q, V, h)),
-        ("qkv-repeated", "Q is returned three times.", lambda Q, K, V, h: _right_split(Q, Q, Q, h)),
-        ("qkv-one-unsplit", "V is not split: split all three.", lambda Q, K, V, h: (*_right_split(Q, K, V, h)[:2], V)),
+UNEVEN_SPLIT = mistakes_in(
+    "split_heads_qkv",
+    ("qkv-order", "K and V are returned in the wrong order.", lambda Q, K, V, h: _right_split(Q, V, K, h)),
+    ("qkv-order", "Q and K are returned in the wrong order.", lambda Q, K, V, h: _right_split(K, Q, V, h)),
+    ("qkv-repeated", "Q is returned three times.", lambda Q, K, V, h: _right_split(Q, Q, Q, h)),
+    ("qkv-one-unsplit", "V is not split: split all three.", lambda Q, K, V, h: (*_right_split(Q, K, V, h)[:2], V)),
+    (
+        "qkv-one-unsplit",
+        "K is not split: split all three.",
+        lambda Q, K, V, h: _with_second(_right_split(Q, K, V, h), K),
     ),
-    *(replace(mistake, wrong=_split_three(mistake.wrong)) for mistake in SPLIT),
+    ("qkv-one-unsplit", "Q is not split: split all three.", lambda Q, K, V, h: (Q, *_right_split(Q, K, V, h)[1:])),
 )
+SPLIT_QKV = (*UNEVEN_SPLIT, *(replace(mistake, wrong=_split_three(mistake.wrong)) for mistake in SPLIT))
+
+
+def _with_second(three: tuple[Tensor, Tensor, Tensor], second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return three[0], second, three[2]

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from attnlab.check.catalogue.mistake import mistakes_in
+from attnlab.check.catalogue.mistake import Mistake, mistakes_in
 
 
 def _ones(n_tok: int) -> Tensor:
@@ -83,11 +83,6 @@ APPLY = mistakes_in(
         lambda mask, A: A + mask,
     ),
     (
-        "mask-nan",
-        "0 · −∞ is not a number: choose with torch.where or masked_fill instead of multiplying by −∞.",
-        lambda mask, A: A + (1 - mask.to(A.dtype)) * -math.inf,
-    ),
-    (
         "masked-with-plus-infinity",
         "hidden scores are set to +∞, which takes all the weight: set them to −∞.",
         lambda mask, A: torch.where(mask.bool(), A, math.inf),
@@ -98,3 +93,16 @@ APPLY = mistakes_in(
         lambda mask, A: torch.where(mask.bool(), A, -math.inf).softmax(-1),
     ),
 )
+
+MASK_NAN = Mistake(
+    "mask-nan",
+    "0 · −∞ is not a number: choose with torch.where or masked_fill instead of multiplying by −∞.",
+    "apply_causal_mask",
+    lambda mask, A: A + (1 - mask.to(A.dtype)) * -math.inf,
+)
+
+
+def nan_follows_the_mask(mask: Tensor, answer: Tensor) -> bool:
+    """Every visible score, or every hidden one, is NaN and no other: the trace of 0 · −∞."""
+    visible, missing = (mask != 0).broadcast_to(answer.shape), answer.isnan()
+    return bool(missing.any()) and (torch.equal(missing, visible) or torch.equal(missing, ~visible))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from attnlab.attention import pieces
-from attnlab.check.catalogue.heads import MERGE, SPLIT
+from attnlab.check.catalogue.heads import MERGE, SPLIT, UNEVEN_SPLIT
 from attnlab.check.catalogue.masks import APPLY, MASK
 from attnlab.check.catalogue.mistake import Function, Mistake, unchanged
 from attnlab.check.catalogue.scores import OUTPUTS, PAIRWISE, SCALED, SOFTMAX
@@ -24,6 +24,8 @@ class Assembly:
 
     choose: Function = lambda Q, K, V: (Q, K, V)
     split_heads: Function = pieces.split_heads
+    split_heads_qkv: Function | None = None
+    """Where the three are not split alike; else `split_heads` on each."""
     pairwise_similarities: Function = pieces.pairwise_similarities
     attn_scaled: Function = pieces.attn_scaled
     make_causal_mask: Function = pieces.make_causal_mask
@@ -38,7 +40,10 @@ class Assembly:
         n_tok, n_embd = Q.shape[-2:]
         Q, K, V = self.choose(Q, K, V)
         if n_heads > 1:
-            Q, K, V = (self.split_heads(x, n_heads) for x in (Q, K, V))
+            if self.split_heads_qkv:
+                Q, K, V = self.split_heads_qkv(Q, K, V, n_heads)
+            else:
+                Q, K, V = (self.split_heads(x, n_heads) for x in (Q, K, V))
         A = self.attn_scaled(self.pairwise_similarities(Q, K), n_embd, n_heads)
         if masked := self.use_mask(causal):
             A = self.apply_causal_mask(self.make_causal_mask(n_tok), A)
@@ -63,11 +68,6 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
         "the mask is applied after the softmax: hidden tokens still count in the normaliser, so the rows "
         "no longer sum to one and the future leaks in. Set the scores to −∞ before the softmax.",
         {"apply_causal_mask": _unmasked, "mask_weights": lambda mask, A: torch.where(mask, A, 0.0)},
-    ),
-    (
-        "mask-after-softmax",
-        "the mask is applied after the softmax, where −∞ no longer becomes a zero weight: mask before it.",
-        {"apply_causal_mask": _unmasked, "mask_weights": pieces.apply_causal_mask},
     ),
     (
         "mask-missing",
@@ -110,25 +110,68 @@ COMPOSITION: tuple[tuple[str, str, Changes], ...] = (
     ("all-values", "the values are used as Q and K: the scores are Q Kᵀ.", {"choose": lambda Q, K, V: (V, V, V)}),
 )
 
-_PIECES = (*SCALED, *PAIRWISE, *SOFTMAX, *OUTPUTS, *MASK, *APPLY, *SPLIT, *MERGE)
-_CHANGES: tuple[tuple[Mistake, Changes], ...] = (
-    *((Mistake(key, advice, "self_attention", Assembly(**changes)), changes) for key, advice, changes in COMPOSITION),
+# A right piece, used wrongly: the key of its mistake that gives the same numbers, then what is to be said instead.
+USAGE: dict[str, tuple[str, str]] = {
+    "query-key-order": (
+        "query-key-order",
+        "pairwise_similarities is right but gets K before Q: each row must belong to a query.",
+    ),
+    "scale-missing": ("scale-missing", "attn_scaled is right, but its result is not used."),
+    "scale-full-width": (
+        "scale-full-width",
+        "attn_scaled is right but gets 1 for n_heads: the scale uses the full width.",
+    ),
+    "scale-heads-twice": (
+        "scale-heads-twice",
+        "attn_scaled is right but gets the width of one head: it divides by n_heads itself.",
+    ),
+    "scale-no-root": ("scaled-twice", "the scores are scaled twice: call attn_scaled once."),
+    "softmax-over-queries": (
+        "softmax-over-queries",
+        "attn_softmax is right but gets the scores transposed: columns sum to one, not rows.",
+    ),
+    "softmax-missing": ("softmax-missing", "attn_softmax is right, but its result is not used."),
+    "weights-transposed": (
+        "weights-transposed",
+        "compute_outputs is right but gets the weights transposed: row i belongs to output i.",
+    ),
+    "mask-transposed": (
+        "mask-read-transposed",
+        "make_causal_mask is right, but its mask is transposed before it is applied: use it as it is.",
+    ),
+    "mask-inverted": (
+        "mask-read-inverted",
+        "make_causal_mask is right, but its mask is inverted before it is applied: use it as it is.",
+    ),
+}
+
+_PIECES = (*SCALED, *PAIRWISE, *SOFTMAX, *OUTPUTS, *MASK, *APPLY, *SPLIT, *UNEVEN_SPLIT, *MERGE)
+
+
+@dataclass(frozen=True)
+class WholeMistake:
+    """A mistake in `self_attention`, and what it changes in the right assembly."""
+
+    mistake: Mistake
+    changes: Changes
+
+
+WHOLE: tuple[WholeMistake, ...] = (
     *(
-        (Mistake(m.key, m.advice, m.function, Assembly(**{m.function: m.wrong})), {m.function: m.wrong})
+        WholeMistake(Mistake(key, advice, "self_attention", Assembly(**changes)), changes)
+        for key, advice, changes in COMPOSITION
+    ),
+    *(
+        WholeMistake(Mistake(m.key, m.advice, m.function, Assembly(**{m.function: m.wrong})), {m.function: m.wrong})
         for m in _PIECES
     ),
 )
-SELF_ATTENTION: tuple[Mistake, ...] = tuple(mistake for mistake, _ in _CHANGES)
+SELF_ATTENTION: tuple[Mistake, ...] = tuple(whole.mistake for whole in WHOLE)
 
 
-def pairs_of_mistakes() -> Iterator[Mistake]:
-    """Two mistakes at once, in different pieces, for an answer that no single mistake explains."""
-    for (first, changes), (second, more) in itertools.combinations(_CHANGES, 2):
-        if not changes.keys() & more.keys():
-            together: dict[str, Any] = changes | more
-            yield Mistake(
-                f"{first.key}+{second.key}",
-                f"two mistakes at once. First, {first.advice} Second, {second.advice}",
-                "self_attention",
-                Assembly(**together),
-            )
+def pairs_of_mistakes(mistakes: Sequence[WholeMistake]) -> Iterator[tuple[WholeMistake, WholeMistake, Function]]:
+    """Two mistakes at once, in different pieces, and the assembly with both."""
+    for first, second in itertools.combinations(mistakes, 2):
+        if not first.changes.keys() & second.changes.keys():
+            together: dict[str, Any] = first.changes | second.changes
+            yield first, second, Assembly(**together)

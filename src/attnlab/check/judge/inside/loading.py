@@ -1,4 +1,4 @@
-"""Load a student's file the way a notebook runs: statement by statement, continuing after an error.
+"""Load a person's file the way a notebook runs: statement by statement, continuing after an error.
 
 The top level of such a file contains more than functions: demos that print, cells that train for an hour,
 imports of packages that are not installed. None of these may prevent the functions from being checked, so a
@@ -15,9 +15,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from attnlab.check.error_hints import error_summary
-from attnlab.check.results import Remark
-from attnlab.check.time_limit import TimeLimitExceeded, time_limit
+from .errors import error_summary
+from .time_limit import TimeLimitExceeded, time_limit
 
 MODULE = "checked_file"  # not "__main__": code under `if __name__ == "__main__"` must not run
 IMPORT_SECONDS = 60.0
@@ -38,7 +37,7 @@ def load_module(
     seconds: float,
     skip_lines: list[int],
     before: Callable[[int, float], None],
-    remark: Callable[[Remark], None],
+    remark: Callable[[str, int], None],
 ) -> ModuleType:
     """The file as a module; `before` is called with each statement's line and limit, `remark` for what is skipped."""
     module = ModuleType(MODULE)
@@ -56,7 +55,7 @@ def load_module(
         before(statement.lineno, limit)
         started = time.monotonic()
         if problem := _run(statement, module.__dict__, filename, flags, limit):
-            remark(Remark(f"this statement was skipped ({problem})", statement.lineno))
+            remark(f"this statement was skipped ({problem})", statement.lineno)
         demo_seconds -= is_demo * (time.monotonic() - started)
     return module
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 
 
 class TimeLimitExceeded(BaseException):
-    """Not an Exception: the student's `except Exception` must not catch it."""
+    """Not an Exception: the person's `except Exception` must not catch it."""
 
 
 def _raise_limit(signum: int, frame: FrameType | None) -> None:
@@ -36,19 +34,3 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-
-
-def limited(function: Callable[..., Any], seconds: float) -> Callable[..., Any]:
-    """The same function; all its calls together may take `seconds`."""
-    left = seconds
-
-    def call(*args: Any) -> Any:
-        nonlocal left
-        started = time.monotonic()
-        try:
-            with time_limit(left):
-                return function(*args)
-        finally:
-            left -= time.monotonic() - started
-
-    return call
