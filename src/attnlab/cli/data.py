@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +33,7 @@ def list_tasks(data_folder: DataFolder = None, as_json: Json = False) -> None:
         except UserError as error:
             tasks.append({"task": name, "about": about, "missing": str(error)})
     if as_json:
-        console.out.print_json(json.dumps(tasks))
+        console.json_result(tasks)
         return
     rows = []
     for task in tasks:
@@ -71,6 +70,29 @@ def show(
             rich_help_panel=_OWN_FILE,
         ),
     ] = None,
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="Between fields: comma, semicolon, tab, bar, bars (|||); word (a label is the first word), fasttext.",
+            show_default="detected",
+            rich_help_panel=_OWN_FILE,
+        ),
+    ] = None,
+    quote: Annotated[
+        str | None,
+        typer.Option(help="Around fields: double, single or none.", show_default="detected", rich_help_panel=_OWN_FILE),
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Encoding of the files.", show_default="detected", rich_help_panel=_OWN_FILE)
+    ] = None,
+    skip_bad_rows: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Leave out rows that cannot be used and write them to a new CSV; otherwise they are refused.",
+            rich_help_panel=_OWN_FILE,
+        ),
+    ] = None,
     dev: Annotated[Path | None, typer.Option(help="File of the dev split.", rich_help_panel=_OWN_FILE)] = None,
     test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN_FILE)] = None,
     seed: Annotated[int, typer.Option(help="Seed of a split that the lab draws.", min=0)] = 0,
@@ -78,15 +100,32 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a task or a file: sizes, balance of the classes, lengths, texts that repeat, examples."""
+    from attnlab.base.files import check_new_file
+    from attnlab.data.tasks.bad_rows import write_bad_rows
     from attnlab.data.tasks.catalog import load_labelled
     from attnlab.data.tasks.summary import summarise
     from attnlab.data.tasks.tables import ColumnRequest
 
     names = tuple(name.strip() for name in classes.split(",")) if classes is not None else ()
-    data = load_labelled(source, ColumnRequest(text, pair, label, names, header), dev, test, seed, data_folder)
+    if skip_bad_rows is not None:
+        check_new_file(skip_bad_rows)
+    request = ColumnRequest(
+        text,
+        pair,
+        label,
+        names,
+        header,
+        separator=separator,
+        quote=quote,
+        encoding=encoding,
+        skip_bad_rows=skip_bad_rows is not None,
+    )
+    data = load_labelled(source, request, dev, test, seed, data_folder)
+    if skip_bad_rows is not None and data.skipped:
+        write_bad_rows(data.skipped, skip_bad_rows)
     summary = summarise(data)
     if as_json:
-        console.out.print_json(json.dumps(summary))
+        console.json_result(summary)
     else:
         _print(summary)
 
@@ -127,14 +166,11 @@ def repeats(
     characters: Annotated[int, typer.Option(min=100, help="Its length.")] = 1_000_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the strings.")] = 0,
 ) -> None:
-    """Write a text of random strings, each written twice: what induction heads learn from."""
-    from attnlab.base.files import write_text
+    """Write a text of random strings, each written 2 to 4 times: what induction heads learn from."""
+    from attnlab.base.files import check_new_file, write_text
     from attnlab.data.text.repeats import repeated_strings
 
-    if out.exists():
-        raise UserError(f"{out} exists: give the name of a new file.")
-    if not out.parent.is_dir():
-        raise UserError(f"{out}: the folder {out.parent} does not exist; create it first or give another one.")
+    check_new_file(out)
     text = repeated_strings(characters, seed)
     write_text(out, text)
     _line(f"{out}: {len(text):,} characters")
@@ -195,18 +231,17 @@ def _short(text: str, longest: int = 90) -> str:
 
 def _line(text: str) -> None:
     """Print a line of user text: square brackets in it are not markup."""
-    console.out.print(text, markup=False)
+    console.result(text)
 
 
 def _table(titles: tuple[str, ...], rows: list[list[str]], left: tuple[str, ...]) -> None:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
         table.add_column(title, justify="left" if title in left else "right", no_wrap=title != "question")
     for row in rows:
-        table.add_row(*map(Text, row))
+        table.add_row(*map(console.cell, row))
     console.result(table)
 
 

@@ -43,10 +43,19 @@ def test_without_a_header_the_label_is_the_column_with_fewer_values(tmp_path: Pa
 
 
 def test_a_header_of_unknown_names_is_not_taken_for_data_in_silence(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.tsv", "Bemerkung\tKlasse\n" + "".join(f"t{n}\t{'ab'[n % 2]}\n" for n in range(40)))
+    with pytest.raises(
+        UserError, match=r"line 1 is a header or an example: its label 'Klasse' .*--header or --no-header"
+    ):
+        load_labelled(path)
+    assert load_labelled(path, ColumnRequest(header=True)).classes == ("a", "b")
+    assert load_labelled(path, ColumnRequest(header=False)).classes == ("Klasse", "a", "b")
+    assert load_labelled(path, ColumnRequest(label="Klasse")).classes == ("a", "b")
+
+
+def test_a_word_above_numbers_is_a_header(tmp_path: Path) -> None:
     path = write(tmp_path / "a.tsv", "Bemerkung\tKlasse\n" + "".join(f"t{n}\t{n % 2}\n" for n in range(40)))
-    assert any("'Klasse' of the first row occurs once" in note for note in load_labelled(path).notes)
-    assert load_labelled(path, ColumnRequest(header=True, label="Klasse")).classes == ("0", "1")
-    assert load_labelled(path, ColumnRequest(label="Klasse")).classes == ("0", "1")
+    assert load_labelled(path).classes == ("0", "1")
 
 
 def test_numbers_sort_as_numbers_and_true_comes_after_false(tmp_path: Path) -> None:
@@ -139,9 +148,10 @@ FAULTS = {
     ),
     "fields after a newline": ("a.csv", 'text,label\n"a\nb",0\nb,c,1\n', ColumnRequest(), r"line 4 has 3 fields"),
     "open quote": ("a.csv", 'text,label\na,0\n"b,1\n', ColumnRequest(), r"a\.csv, line 3 is not a row of a CSV"),
-    "one column": ("a.csv", "text;label\na;0\n", ColumnRequest(), "has one column, expected at least two"),
+    "one column": ("a.csv", "text:label\na:0\n", ColumnRequest(), "has one column, expected at least two"),
     "broken JSON": ("a.jsonl", '{"text": "a", "label": 0}\n{"text": \n', ColumnRequest(), r"line 2 is broken JSON"),
-    "no object": ("a.jsonl", "[1]\n", ColumnRequest(), r"line 1 is not a JSON object"),
+    "no object": ("a.jsonl", '{"text": "a", "label": 0}\n[1]\n', ColumnRequest(), r"line 2 is not a JSON object"),
+    "no objects": ("a.jsonl", "[1]\n", ColumnRequest(), "is not a list of objects"),
     "broken list": ("a.json", '[{"text": "a",\n "label": 0},\n', ColumnRequest(), r"a\.json, line 3 is broken JSON"),
     "list of words": ("a.json", '["a"]', ColumnRequest(), r"a\.json is not a list of objects"),
     "null in a list": (
@@ -173,11 +183,18 @@ FAULTS = {
     "header only": ("a.csv", "text,label\n", ColumnRequest(), "no rows below its header"),
     "twice": ("a.csv", "text,text,label\na,b,0\n", ColumnRequest(), "names a column twice"),
     "binary": ("a.csv", b"text,label\n\x00\x01,0\n", ColumnRequest(), r"a\.csv is a binary file"),
-    "latin": ("a.csv", "text,label\ncafé,0\n".encode("latin-1"), ColumnRequest(), r"a\.csv, line 2 is not UTF-8"),
+    "not in the encoding": (
+        "a.csv",
+        "text,label\ncafé,0\n".encode("latin-1"),
+        ColumnRequest(encoding="utf-8"),
+        r"a\.csv, line 2 is not utf-8",
+    ),
+    "no encoding": ("a.csv", GOOD, ColumnRequest(encoding="utf-99"), "--encoding utf-99 is not known"),
+    "no separator": ("a.csv", GOOD, ColumnRequest(separator=","), "--separator , is not known: choose comma"),
     "one class": ("a.tsv", "text\tlabel\na\t1\nb\t1\n", ColumnRequest(), "all rows have the label '1'"),
     "too many classes": ("a.tsv", "text\tlabel\na\t1\nb\t2\nc\t3\n", ColumnRequest(), "3 different labels in 3 rows"),
     "too few": ("a.tsv", GOOD, ColumnRequest(), "too few rows to take dev and test from"),
-    "ending": ("a.xlsx", GOOD, ColumnRequest(), r"ends in \.xlsx: expected \.csv"),
+    "ending": ("a.xlsx", GOOD, ColumnRequest(), r"a\.xlsx is a spreadsheet: save its rows as CSV"),
     "unknown split": (
         "a.tsv",
         "text\tlabel\tsplit\na\t0\tx\n",

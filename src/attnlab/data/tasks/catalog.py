@@ -17,12 +17,15 @@ import numpy as np
 from attnlab.base.errors import UserError, nearest, unknown
 from attnlab.config import split_list
 from attnlab.config.classify import TextsSection
-from attnlab.data.tasks.files import SPELLINGS, find_files, has_labels, read_files
+from attnlab.data.tasks.files import find_files, has_labels, read_files
 from attnlab.data.tasks.hub_files import parse
 from attnlab.data.tasks.hub_sets import load_hub
+from attnlab.data.tasks.json_rows import SPELLINGS
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
+from attnlab.data.tasks.observations import observe
+from attnlab.data.tasks.read_table import read_table
 from attnlab.data.tasks.splits import Splitter, split_by_class
-from attnlab.data.tasks.tables import ColumnRequest, read_table
+from attnlab.data.tasks.tables import ColumnRequest
 
 SENTIMENT_LABELS = ("negative", "positive")
 
@@ -195,7 +198,8 @@ def load_labelled(
         raise UserError(f"{source} is neither a task nor a file: {hint}")
     files = find_files(path) if path.is_dir() else {"train": path}
     given = {split: file for split, file in (("dev", dev), ("test", test)) if file is not None}
-    return read_files(files | given, request, seed, name=str(path), hold_out=hold_out)
+    data = read_files(files | given, request, seed, name=str(path), hold_out=hold_out)
+    return replace(data, notes=(*data.notes, *observe(data)))
 
 
 def read_texts(section: TextsSection) -> LabelledSet:
@@ -207,6 +211,10 @@ def read_texts(section: TextsSection) -> LabelledSet:
         tuple(split_list(section.classes)),
         section.header,
         section.allow_empty,
+        section.separator,
+        section.quote,
+        section.encoding,
+        section.skip_bad_rows,
     )
     dev, test, folder = (Path(path) if path else None for path in (section.dev, section.test, section.data_folder))
     data = load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)

@@ -8,40 +8,25 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
+from attnlab.data.tasks.bad_rows import usable_rows
+from attnlab.data.tasks.columns import Columns, choose_columns
+from attnlab.data.tasks.json_rows import SPELLINGS
 from attnlab.data.tasks.labelled import SPLITS, LabelledSet, LabelledText, find_classes, label_word, named_classes
+from attnlab.data.tasks.read_table import FORMATS, ending, read_table
 from attnlab.data.tasks.splits import Splitter, split_by_class
-from attnlab.data.tasks.tables import (
-    FORMATS,
-    SPLIT,
-    ColumnRequest,
-    Columns,
-    FileRow,
-    FileTable,
-    choose_columns,
-    read_table,
-)
+from attnlab.data.tasks.tables import SPLIT, BadRow, ColumnRequest, FileRow, FileTable
 
 HIDDEN = -1
 """The label of a row whose label is not published."""
 UNKNOWN = (None, "")
-SPELLINGS = {
-    "train": "train",
-    "training": "train",
-    "test": "test",
-    "testing": "test",
-    "dev": "dev",
-    "valid": "dev",
-    "validation": "dev",
-    "val": "dev",
-}
 
 
 def find_files(folder: Path) -> dict[str, Path]:
     """The files of a folder named train, dev (valid, validation, val) or test."""
     found: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        split = SPELLINGS.get(path.stem.lower())
-        if split is None or path.suffix.lower() not in FORMATS:
+        split = SPELLINGS.get(path.name.partition(".")[0].lower())
+        if split is None or ending(path) not in FORMATS:
             continue
         if split in found:
             raise UserError(f"{folder} has two files for {split}, {found[split].name} and {path.name}: keep one.")
@@ -81,14 +66,18 @@ def labelled_from_tables(
     """Labelled texts from tables by split."""
     train = tables["train"]
     columns = choose_columns(train, request)
-    notes = [str(columns) + ("." if train.named else ": the file has no header, columns are counted from 1.")]
+    notes = [note for table in tables.values() for note in _reading(table, train)]
+    notes.append(str(columns) + ("." if train.named else ", counted from 1."))
+    tables, skipped = dict(tables), list[BadRow]()
+    for split, table in tables.items():
+        tables[split], bad, left_out = usable_rows(table, _row_check(columns, request), request.skip_bad_rows)
+        skipped += bad
+        notes += left_out
     if len(tables) == 1:
-        tables = _tables_by_split(train)
+        tables = _tables_by_split(tables["train"])
     words = {split: _labels(table, columns) for split, table in tables.items()}
-    if not train.named and request.header is None and words["train"].count(words["train"][0]) == 1:
-        notes.append(
-            f"the label {words['train'][0]!r} of the first row occurs once: if that row is a header, add --header."
-        )
+    if not train.named and train.unit == "line" and request.header is None:
+        _refuse_lost_header(train, words["train"])
     classes, names = _classes(train, words["train"], request, columns)
     splits = {
         split: _examples(table, columns, words[split], classes, clean, request.allow_empty)
@@ -104,7 +93,34 @@ def labelled_from_tables(
     unseen = set(range(len(names))) - {example.label for example in splits["train"]}
     if unseen:
         notes.append(f"no training example has the class {', '.join(names[place] for place in sorted(unseen))}.")
-    return LabelledSet(name or str(train.path), names, splits, notes=tuple(notes), columns=columns)
+    return LabelledSet(
+        name or str(train.path), names, splits, notes=tuple(notes), columns=columns, skipped=tuple(skipped)
+    )
+
+
+def _reading(table: FileTable, train: FileTable) -> tuple[str, ...]:
+    """How a file was read; of the other splits only what differs."""
+    return tuple(f"{table.path.name}: {note}" for note in table.notes if table is train or note not in train.notes)
+
+
+def _row_check(columns: Columns, request: ColumnRequest) -> Callable[[FileTable, FileRow], None]:
+    def check(table: FileTable, row: FileRow) -> None:
+        label_of(table, row, columns.label)
+        for column in (columns.text, columns.pair):
+            if column is not None:
+                text_of(table, row, column, request.allow_empty)
+
+    return check
+
+
+def _refuse_lost_header(table: FileTable, words: list[str]) -> None:
+    """Refuse to guess about a first row whose label nothing else has, as a header of unusual names would be."""
+    if len(words) >= 10 and words.count(words[0]) == 1 and len(set(words)) <= len(words) / 2:
+        first = table.rows[0]
+        raise UserError(
+            f"{table.where(first)} is a header or an example: its label {words[0]!r} occurs nowhere else; give "
+            "--header or --no-header."
+        )
 
 
 def _tables_by_split(table: FileTable) -> dict[str, FileTable]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from attnlab.base import console, hub
 from attnlab.base.errors import UserError
 from attnlab.base.files import check_new_folder, whole_folder, write_text
+from attnlab.data.tasks.columns import choose_columns
 from attnlab.data.tasks.files import UNKNOWN, has_labels, labelled_from_tables
 from attnlab.data.tasks.hub_files import (
     PREFIX,
@@ -23,7 +24,8 @@ from attnlab.data.tasks.hub_files import (
     find_splits,
 )
 from attnlab.data.tasks.labelled import LabelledSet, label_word
-from attnlab.data.tasks.tables import FORMATS, ColumnRequest, FileRow, FileTable, choose_columns, read_table
+from attnlab.data.tasks.read_table import FORMATS, read_table
+from attnlab.data.tasks.tables import ColumnRequest, FileRow, FileTable
 
 PARQUET_COPY = "refs/convert/parquet"
 FileTables = dict[str, FileTable]

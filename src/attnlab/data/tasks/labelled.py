@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256
-from attnlab.data.tasks.tables import Columns
+from attnlab.data.tasks.columns import Columns
+from attnlab.data.tasks.tables import BadRow
 
 _WHOLE = re.compile(r"-?\d+")
 
@@ -26,6 +27,11 @@ def label_word(value: Any) -> str | None:
         return None
     word = value.strip().removesuffix(".0") if re.fullmatch(r"\s*-?\d+\.0\s*", value) else value.strip()
     return word.lower() if word.lower() in ("true", "false") else word
+
+
+def is_whole(word: str) -> bool:
+    """Whether a label is a whole number."""
+    return _WHOLE.fullmatch(word) is not None
 
 
 def find_classes(words: Collection[str]) -> dict[str, int]:
@@ -73,6 +79,8 @@ class LabelledSet:
     """What was decided or changed while reading, one sentence each: printed once and recorded."""
     columns: Columns | None = None
     """Which columns of the files hold texts and labels; None if there are no columns."""
+    skipped: tuple[BadRow, ...] = ()
+    """Rows of the files that could not be used and were left out."""
 
     @property
     def paired(self) -> bool:
@@ -97,4 +105,5 @@ class LabelledSet:
             "files": {split: {"path": str(path), "sha256": sha256(path)} for split, path in self.files.items()},
             "notes": list(self.notes),
             "columns": self.columns._asdict() if self.columns else None,
+            "skipped": len(self.skipped),
         }

@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import read_text
+from attnlab.data.tasks.columns import Columns, choose_text_columns
 from attnlab.data.tasks.files import label_of, text_of
-from attnlab.data.tasks.labelled import LabelledText, label_word, named_classes
-from attnlab.data.tasks.tables import FORMATS, ColumnRequest, Columns, FileTable, choose_text_columns, read_table
+from attnlab.data.tasks.labelled import LabelledText, is_whole, label_word, named_classes
+from attnlab.data.tasks.read_table import FORMATS, read_table
+from attnlab.data.tasks.tables import ColumnRequest, FileTable
 
 NO_LABEL = -1
 
@@ -31,9 +33,11 @@ def from_arguments(texts: Sequence[str], pairs: Sequence[str], paired: bool) -> 
     _check_pairs(bool(pairs), paired, "--pair")
     for flag, given in (("--text", texts), ("--pair", pairs)):
         for place, text in enumerate(given, start=1):
+            which = f" number {place}" if len(given) > 1 else ""
             if not text.strip():
-                which = f" number {place}" if len(given) > 1 else ""
                 raise UserError(f"{flag}{which} is empty: give a text.")
+            if not text.isascii() and text.encode("utf-8", "ignore").decode("utf-8") != text:
+                raise UserError(f"{flag}{which} is not UTF-8: give a text in UTF-8.")
     seconds: Sequence[str | None] = pairs or [None] * len(texts)
     return Texts([LabelledText(text, NO_LABEL, pair) for text, pair in zip(texts, seconds, strict=True)])
 
@@ -55,8 +59,17 @@ def from_lines(text: str, where: str, paired: bool) -> Texts:
     return Texts(examples)
 
 
-def from_file(path: Path, classes: Sequence[str], columns: Columns | None, clean: Callable[[str], str] = str) -> Texts:
-    """The texts of a file: a .txt has one text per line, other files have columns, found as in training."""
+def from_file(
+    path: Path,
+    classes: Sequence[str],
+    columns: Columns | None,
+    clean: Callable[[str], str] = str,
+    numbered: bool = False,
+) -> Texts:
+    """The texts of a file: a .txt has one text per line, other files have columns, found as in training.
+
+    `numbered`: whether the labels in training were numbers that stood for the classes in their order.
+    """
     paired = columns is not None and columns.pair is not None
     if path.suffix.lower() == ".txt":
         return from_lines(read_text(path), str(path), paired)
@@ -64,8 +77,10 @@ def from_file(path: Path, classes: Sequence[str], columns: Columns | None, clean
         raise UserError(f"{path}: expected a file that ends in .txt, {', '.join(FORMATS)}.")
     names = (columns.text, columns.pair, columns.label) if columns is not None else (None, None, None)
     table = read_table(path, ColumnRequest(*names), least=1)
+    if table.bad:  # a prediction for every row, or none
+        raise UserError(table.bad[0].sentence)
     text, pair, label = choose_text_columns(table, columns)
-    labels = _labels(table, label, classes) if label is not None else None
+    labels = _labels(table, label, classes, numbered) if label is not None else None
     examples = [
         LabelledText(
             clean(text_of(table, row, text)),
@@ -77,11 +92,16 @@ def from_file(path: Path, classes: Sequence[str], columns: Columns | None, clean
     return Texts(examples, labels is not None)
 
 
-def _labels(table: FileTable, column: str, classes: Sequence[str]) -> list[int] | None:
+def _labels(table: FileTable, column: str, classes: Sequence[str], numbered: bool) -> list[int] | None:
     """The indices of the right classes; None if the column is empty."""
     if all(label_word(row.fields.get(column)) is None for row in table.rows):
         return None
     words = [label_of(table, row, column) for row in table.rows]
+    if not numbered and all(map(is_whole, words)) and not any(map(is_whole, classes)):
+        raise UserError(
+            f"{table.where(table.rows[0])}: the label {words[0]!r} in {column!r} is a number, and the classes are "
+            f"{', '.join(classes)}: write these names into the file, or rename the column if it is not the label."
+        )
     places = named_classes(set(words), classes, str(table.path))
     for row, word in zip(table.rows, words, strict=True):
         if word not in places:

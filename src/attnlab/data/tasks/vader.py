@@ -12,7 +12,6 @@ import hashlib
 import io
 import re
 import subprocess
-import sys
 import tarfile
 import urllib.error
 import urllib.request
@@ -20,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from attnlab.base.children import MODULE
 from attnlab.base.errors import UserError
 from attnlab.base.files import check_new_folder, write_text
 from attnlab.data.text.reading import numbered_lines
@@ -53,8 +53,7 @@ def find_address(listing: str, package: str, version: str) -> str | None:
 
 def _listing(package: str) -> str:
     command = [
-        sys.executable,
-        "-m",
+        *MODULE,
         "pip",
         "index",
         "versions",

@@ -7,7 +7,6 @@ never produces PAD or MASK, whatever characters it has, unless the caller passes
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import unicodedata
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError, unknown
+from attnlab.base.files import read_json
 
 PAD_CHAR = "\u25a1"  # □
 MASK_CHAR = "\u2047"  # ⁇
@@ -95,7 +95,11 @@ class Vocabulary:
     @classmethod
     def read(cls, file: Path) -> Vocabulary:
         """The vocabulary in a run folder's vocabulary.json."""
-        return cls.from_dict(json.loads(file.read_text(encoding="utf-8")))
+        saved = read_json(file)
+        try:
+            return cls.from_dict(saved)
+        except UserError as error:
+            raise UserError(f"{file}: {error}") from None
 
     @classmethod
     def from_dict(cls, saved: Mapping[str, Any]) -> Vocabulary:

@@ -15,7 +15,10 @@ from attnlab.data.tokenizers.wordpiece_text import Words
 def read_tokenizer(folder: Path) -> WordPiece:
     """From tokenizer.json, which is complete, or from vocab.txt and tokenizer_config.json (upper and lower case)."""
     if (folder / "tokenizer.json").is_file():
-        return _from_json(folder / "tokenizer.json")
+        try:
+            return _from_json(folder / "tokenizer.json")
+        except (TypeError, KeyError, AttributeError):
+            raise UserError(f"{folder / 'tokenizer.json'} is no tokenizer file: fetch it again.") from None
     if (folder / "vocab.txt").is_file():
         settings = folder / "tokenizer_config.json"
         return _from_list(folder / "vocab.txt", read_json(settings) if settings.is_file() else {})

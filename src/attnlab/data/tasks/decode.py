@@ -1,0 +1,123 @@
+"""The text of a file, whatever its encoding, and unpacked if it was compressed by gzip."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from attnlab.base.errors import UserError
+from attnlab.base.files import read_bytes
+
+GZIP_MAGIC = b"\x1f\x8b"
+MOST_UNPACKED = 2 << 30
+"""Bytes that a compressed file may unpack to: a small file can hold any number of zeros."""
+MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_NAMED = 3  # lines that a note lists
+
+
+class Decoded(NamedTuple):
+    text: str
+    encoding: str
+    notes: tuple[str, ...] = ()
+
+
+def read_raw(path: Path) -> bytes:
+    """The bytes of a file, unpacked if they are those of gzip."""
+    raw = read_bytes(path)
+    return _unpack(path, raw) if raw.startswith(GZIP_MAGIC) else raw
+
+
+def _unpack(path: Path, raw: bytes) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(raw)) as file:
+            content = file.read(MOST_UNPACKED + 1)
+    except (OSError, EOFError, zlib.error):
+        raise UserError(f"{path} is a damaged gzip file: make it again.") from None
+    if len(content) > MOST_UNPACKED:
+        raise UserError(f"{path} unpacks to more than {MOST_UNPACKED >> 30} GB: unpack it, and give a part of it.")
+    return content
+
+
+def decode(path: Path, raw: bytes, encoding: str | None = None) -> Decoded:
+    """Text from bytes, in the given encoding or in the one that fits.
+
+    UTF-8 if it is valid, UTF-16 if there is a byte order mark or every other byte is zero. Lines that are not UTF-8
+    are Windows-1252, or Latin-1 where that has no character.
+    """
+    decoded = _given(path, raw, encoding) if encoding else _fitting(path, raw)
+    if "\0" in decoded.text:
+        raise UserError(f"{path} is a binary file: give rows of text.")
+    if not decoded.text.strip():
+        raise UserError(f"{path} is empty: give a file with at least one line of text.")
+    return decoded
+
+
+def _given(path: Path, raw: bytes, encoding: str) -> Decoded:
+    try:
+        name = codecs.lookup(encoding).name
+        return Decoded(_unmarked(raw).decode(name) if name == "utf-8" else raw.decode(name).lstrip("\ufeff"), name)
+    except LookupError:
+        raise UserError(f"--encoding {encoding} is not known: try utf-8, utf-16, cp1252 or latin-1.") from None
+    except UnicodeError as error:
+        at = getattr(error, "start", 0)
+        line = raw[:at].count(b"\n") + 1
+        raise UserError(f"{path}, line {line} is not {encoding}: leave out --encoding, or give another one.") from None
+
+
+def _unmarked(raw: bytes) -> bytes:
+    return raw.removeprefix(codecs.BOM_UTF8)
+
+
+def _fitting(path: Path, raw: bytes) -> Decoded:
+    for mark, name in MARKS:
+        if raw.startswith(mark):
+            return _given(path, raw[len(mark) :], name) if name != "utf-8" else _eight_bits(raw[len(mark) :])
+    if wide := _without_mark(raw):
+        return Decoded(raw.decode(wide), wide, (f"{path.name} is UTF-16 without a byte order mark.",))
+    return _eight_bits(raw)
+
+
+def _without_mark(raw: bytes) -> str | None:
+    """UTF-16 of mostly Western text: nearly every other byte is zero."""
+    start = raw[:4096]
+    if len(start) < 4 or len(raw) % 2:
+        return None
+    for name, high in (("utf-16-le", start[1::2]), ("utf-16-be", start[::2])):
+        if high.count(0) > 0.8 * len(high):
+            try:
+                raw.decode(name)
+            except UnicodeDecodeError:
+                continue
+            return name
+    return None
+
+
+def _eight_bits(raw: bytes) -> Decoded:
+    try:
+        return Decoded(raw.decode("utf-8"), "utf-8")
+    except UnicodeDecodeError:
+        pass
+    foreign: list[int] = []
+    text = "".join(_lines(raw, foreign.append))
+    more = f" and {len(foreign) - _NAMED:,} more" if len(foreign) > _NAMED else ""
+    lines = ", ".join(str(number) for number in foreign[:_NAMED])
+    note = f"not UTF-8, read as Windows-1252: line {lines}{more} (--encoding decides)."
+    return Decoded(text, "cp1252", (note,))
+
+
+def _lines(raw: bytes, foreign: Callable[[int], None]) -> Iterator[str]:
+    for number, line in enumerate(raw.split(b"\n"), start=1):
+        end = "\n" if number > 1 else ""
+        try:
+            yield end + line.decode("utf-8")
+        except UnicodeDecodeError:
+            foreign(number)
+            try:
+                yield end + line.decode("cp1252")
+            except UnicodeDecodeError:  # cp1252 leaves five bytes undefined, Latin-1 none
+                yield end + line.decode("latin-1")

@@ -1,0 +1,127 @@
+"""All rows of a labelled file, whatever its form: Parquet, JSON, or text laid out in rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from attnlab.base.errors import UserError
+from attnlab.data.tasks import parquet
+from attnlab.data.tasks.columns import USUAL
+from attnlab.data.tasks.decode import decode, read_raw
+from attnlab.data.tasks.json_rows import json_table
+from attnlab.data.tasks.layout import Cells, find_layout, rows_of
+from attnlab.data.tasks.spreadsheet import unguarded
+from attnlab.data.tasks.tables import BadRow, ColumnRequest, FileRow, FileTable, content_of
+
+FORMATS = (".csv", ".tsv", ".txt", ".jsonl", ".json", ".parquet")
+"""Endings by which the files of a folder are known; a single file may have any."""
+PARQUET_MAGIC = b"PAR1"
+NO_TEXTS = {
+    ".xlsx": "a spreadsheet",
+    ".xls": "a spreadsheet",
+    ".zip": "an archive",
+    ".pdf": "a PDF",
+    ".docx": "a document",
+}
+SHOWN_ROWS = 200
+
+
+def ending(path: Path) -> str:
+    """The extension in small letters, without that of gzip."""
+    return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
+
+
+def read_table(path: Path, request: ColumnRequest, least: int = 2) -> FileTable:
+    """All rows of a file, of `least` columns or more."""
+    if what := NO_TEXTS.get(ending(path)):
+        raise UserError(f"{path} is {what}: save its rows as CSV, TSV, JSONL or Parquet.")
+    raw = read_raw(path)
+    if raw.startswith(PARQUET_MAGIC) or ending(path) == ".parquet":
+        return _parquet(path)
+    decoded = decode(path, raw, request.encoding)
+    if decoded.text.lstrip()[:1] in ("[", "{") or ending(path) in (".json", ".jsonl"):
+        table = json_table(path, decoded.text)
+    else:
+        table = _text_table(path, decoded.text, request, least)
+    return table._replace(notes=(*table.notes, *decoded.notes))
+
+
+def is_header(first: Sequence[str], others: Sequence[Sequence[str]], request: ColumnRequest) -> bool:
+    """Whether a first row names columns.
+
+    It does if one of its cells is a usual column name or one the user gave, or a word above a column of numbers.
+    """
+    if request.header is not None:
+        return request.header
+    requested = {name for name in (request.text, request.pair, request.label) if name and not name.isdecimal()}
+    if any(cell.strip().lower() in USUAL or cell.strip() in requested for cell in first):
+        return True
+    columns = zip(*(row for row in others if len(row) == len(first)), strict=True)
+    return len(others) > 2 and any(
+        not _is_number(name) and all(_is_number(cell) for cell in column)
+        for name, column in zip(first, columns, strict=False)
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _text_table(path: Path, text: str, request: ColumnRequest, least: int) -> FileTable:
+    layout = find_layout(path, text, ending(path), request.separator, request.quote)
+    rows = list(rows_of(path, text, layout))
+    if not rows:
+        raise UserError(f"{path} has no rows: give at least one.")
+    first = rows[0]
+    width = len(first.cells)
+    if width < least:
+        raise UserError(
+            f"{path}, line {first.line} has one column, expected at least two (text and label): "
+            "name what is between them with --separator."
+        )
+    named = is_header(first.cells, [row.cells for row in islice(rows, 1, SHOWN_ROWS)], request)
+    columns = _names(path, first) if named else [str(place + 1) for place in range(width)]
+    good, bad = [], []
+    for row in rows[1:] if named else rows:
+        if len(row.cells) == width:
+            cells = unguarded(columns, row.cells) if named and layout.separator == "comma" else row.cells
+            good.append(FileRow(row.line, dict(zip(columns, cells, strict=True))))
+        else:
+            bad.append(_odd(path, row, width, first.line, layout.separator == "comma"))
+    if not good:
+        if bad:
+            raise UserError(bad[0].sentence)
+        raise UserError(f"{path} has no rows below its header: give at least one.")
+    note = f"{layout} (--separator, --quote), {'with' if named else 'no'} header (--header, --no-header)."
+    return FileTable(path, columns, good, named, notes=(note,), bad=tuple(bad))
+
+
+def _names(path: Path, first: Cells) -> list[str]:
+    """The names of the columns; one without a name, as an index is often written, is called by its place."""
+    columns = [cell.strip() or f"column {place}" for place, cell in enumerate(first.cells, start=1)]
+    if len(set(columns)) < len(columns):
+        raise UserError(f"{path}, line {first.line} names a column twice ({', '.join(columns)}): rename one.")
+    return columns
+
+
+def _odd(path: Path, row: Cells, width: int, first: int, commas: bool) -> BadRow:
+    quote = "; quote fields that contain commas" if commas else ""
+    where = f"{path}, line {row.line}"
+    sentence = f"{where} has {len(row.cells)} fields, expected {width} as in line {first}{quote}."
+    return BadRow(where, sentence, content_of(row.cells))
+
+
+def _parquet(path: Path) -> FileTable:
+    columns, records = parquet.read_rows(path)
+    if not records or not columns:
+        raise UserError(f"{path} is empty: give at least one row with a text.")
+    if len(set(columns)) < len(columns):
+        raise UserError(f"{path} names a column twice ({', '.join(columns)}): rename one.")
+    rows = [FileRow(number, fields) for number, fields in enumerate(records, start=1)]
+    return FileTable(path, columns, rows, named=True, unit="row", notes=("Parquet.",))
