@@ -1,6 +1,7 @@
 """Runs commands of the lab in forked children of a process that has imported the heavy libraries once.
 
-One line of JSON per request on standard input, {"words": [...], "cwd": ..., "out": PATH, "err": PATH, "timeout": s};
+One line of JSON per request on standard input, {"words": [...], "cwd": ..., "out": PATH, "err": PATH, "timeout": s},
+and optionally "in": PATH;
 one line with the exit code per answer. Nothing of the libraries is run before the fork, so a child is what
 `python -m attnlab WORDS...` is, two seconds sooner. The lab itself is imported in the child.
 """
@@ -30,7 +31,7 @@ def run_child(request: dict[str, object]) -> None:
     os.setsid()
     os.chdir(str(request["cwd"]))
     streams = (
-        (os.devnull, os.O_RDONLY, 0),
+        (str(request.get("in", os.devnull)), os.O_RDONLY, 0),
         (str(request["out"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 1),
         (str(request["err"]), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 2),
     )

@@ -71,7 +71,7 @@ def attnlab(
     """Run `attnlab WORDS...` and give back what it printed."""
     streams = tmp_path_factory.mktemp("streams")
 
-    def run(*words: object, cwd: Path | None = None, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    def run(*words: object, cwd: Path | None = None, timeout: float = 1800) -> subprocess.CompletedProcess[str]:
         out, err = streams / "out", streams / "err"
         request = {"words": [*map(str, words)], "cwd": str(cwd or Path.cwd()), "out": str(out), "err": str(err)}
         assert cli_server.stdin is not None and cli_server.stdout is not None

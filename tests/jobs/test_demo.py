@@ -40,7 +40,7 @@ def test_a_demo_that_is_stopped_says_how_the_demo_goes_on(tmp_path: Path, monkey
 def test_the_demo_shows_what_pretraining_gives(
     tmp_path: Path, attnlab: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
-    done = attnlab("demo", "--out", tmp_path / "demo", timeout=900)
+    done = attnlab("demo", "--out", tmp_path / "demo", timeout=3600)
     assert done.returncode == 0, done.stderr
     assert f"report: {tmp_path / 'demo' / 'report.html'}" in done.stdout
     read, unread = tmp_path / "demo" / "asked", tmp_path / "demo" / "asked-unread"

@@ -20,7 +20,7 @@ from attnlab.jobs.knowledge import KnowledgeJob, fine_tuning, pretraining
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.models.gpt import GPT, preset
 from attnlab.runs import read_record, read_status
-from attnlab.runs.listing import flat
+from attnlab.runs.settings import flat
 
 SMALL: dict[str, Any] = {
     "data": {"tokens": "words"},

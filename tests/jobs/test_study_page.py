@@ -82,8 +82,21 @@ def test_a_table_has_every_run_with_its_state(folder: Path) -> None:
     assert "not reached" in rows[2] and "0: `with batches of 2, 1`" in rows[3]
     text = (folder / "report.md").read_text()
     assert "`--model tiny` instead of `--model distilbert-base-uncased`" in text
-    assert "Collapsed to one answer: `tiny, lr=0.01`" in text
+    assert "Collapsed, the same answer for at least 98%<!-- given --> of dev: `tiny, lr=0.01`." in text
     assert "**The largest batch size: 1,600<!-- = results:grid.json:largest_batch.size -->.**" in text
+
+
+def test_a_search_answers_with_the_one_that_was_chosen(folder: Path) -> None:
+    def answers() -> list[str]:
+        text = re.sub(r"<!-- .*? -->", "", filled(folder))
+        return [line for line in text.splitlines() if line.startswith("**Best accuracy")]
+
+    collect(folder)
+    assert answers() == ["**Best accuracy of tiny on the dev set: 70.0%. Its accuracy on the test set: 65.0%.**"]
+    results = folder / "results" / "grid.json"
+    for chosen in ([0, 2], [2], []):  # several models; one that could not be reached; no choice at all
+        results.write_text(json.dumps(RESULTS | {"chosen": chosen}))
+        assert answers() == []
 
 
 def test_every_number_names_its_place_in_the_results(folder: Path) -> None:

@@ -128,9 +128,9 @@ def test_every_training_command_is_submitted_as_it_was_typed(lab: Lab, submitted
     [task] = submitted
     folder = task.exits.parent.relative_to(Path.cwd())
     assert out == f"job: 7\nrun: {folder}\n" and str(folder).startswith("runs/") and str(folder).endswith(kind)
-    assert task.begin[:5] == [sys.executable, "-m", "attnlab", "--quiet", kind]
-    assert sorted(task.begin[5:]) == sorted(["--config=recipe.yaml", *words, f"--run={folder}"])
-    assert task.again == [sys.executable, "-m", "attnlab", "resume", str(folder)]
+    assert task.begin[:6] == [sys.executable, "-P", "-m", "attnlab", "--quiet", kind]
+    assert sorted(task.begin[6:]) == sorted(["--config=recipe.yaml", *words, f"--run={folder}"])
+    assert task.again == [sys.executable, "-P", "-m", "attnlab", "resume", str(folder)]
     assert (task.cwd, task.folder) == (Path.cwd(), Path.cwd() / folder)
     assert submissions_of(folder)[0].jobs == ["7"] and list(submitted_folders(Path("runs"))) == [folder]
 
@@ -155,7 +155,7 @@ def test_processes_are_counted_on_each_node_and_the_command_has_them_all(
     assert code == 0, err
     [task] = submitted
     assert task.on_each == on_each
-    assert task.begin[3:] == ["pretrain", *said, "--run=out"]
+    assert task.begin[4:] == ["pretrain", *said, "--run=out"]
 
 
 def test_several_nodes_have_one_task_each_and_the_first_may_finish_last() -> None:
@@ -168,14 +168,14 @@ def test_several_nodes_have_one_task_each_and_the_first_may_finish_last() -> Non
 def test_a_demo_resumes_what_exists(lab: Lab, submitted: list[Any]) -> None:
     assert lab("demo", "--out", "shown", "--launch", "slurm")[0] == 0
     [task] = submitted
-    assert task.begin[3:] == task.again[3:] == ["demo", "--out=shown", "--resume"]
+    assert task.begin[4:] == task.again[4:] == ["demo", "--out=shown", "--resume"]
 
 
 def test_a_comparison_is_one_command_per_cell_and_one_that_gathers(lab: Lab, submitted: list[Any]) -> None:
     Path("text.txt").write_text("the cat sat\n" * 200)
     words = ["--corpus=text.txt", "--attention=vanilla,linear", "--seeds=2", "--layers=1", "--heads=2", "--width=16"]
     assert lab("compare", *words, "--context=16", "--run=out", "--launch=slurm", "--at-once=2")[0] == 0
-    assert [task.begin[3:] for task in submitted] == [
+    assert [task.begin[4:] for task in submitted] == [
         *[["compare", "--run=out", f"--cell={n}"] for n in range(4)],
         ["compare", "--run=out", "--gather"],
     ]
@@ -186,7 +186,7 @@ def test_a_comparison_is_one_command_per_cell_and_one_that_gathers(lab: Lab, sub
 
 def test_a_sweep_is_an_array_of_workers_for_trials_that_wait(lab: Lab, submitted: list[Any]) -> None:
     assert lab("sweep", "--vary", "lr=0.1,0.2", "--run=out", "--launch=slurm", "--at-once=2")[0] == 0
-    assert [task.begin[3:] for task in submitted] == [["sweep", "--run=out", "--worker"]] * 3
+    assert [task.begin[4:] for task in submitted] == [["sweep", "--run=out", "--worker"]] * 3
     assert json.loads(Path("out/status.json").read_text())["state"] == "queued" and read_record(Path("out"))["study"]
     code, _, err = lab("sweep", "--vary", "lr=0.1,0.2", "--launch=slurm")
     assert code == 2 and "--at-once" in err and not list(Path("runs").glob("*-sweep"))

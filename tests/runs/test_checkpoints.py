@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -75,8 +76,11 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(
     with pytest.raises(Damaged):
         read_checkpoint(path.parent)
     assert value_of(store.newest()) == 1.0
-    said = capsys.readouterr().err
-    assert "step-00000002 is damaged" in said and (tmp_path / "damaged-step-00000002").is_dir()
+    assert "step-00000002 is damaged" in capsys.readouterr().err
+    assert (tmp_path / "step-00000002").is_dir(), "a reader changes nothing"
+    assert value_of(store.repaired()) == 1.0
+    assert "renamed to damaged-step-00000002" in capsys.readouterr().err
+    assert (tmp_path / "damaged-step-00000002").is_dir() and not (tmp_path / "step-00000002").exists()
 
 
 def test_a_kill_while_writing_leaves_the_one_before(tmp_path: Path) -> None:
@@ -86,16 +90,40 @@ def test_a_kill_while_writing_leaves_the_one_before(tmp_path: Path) -> None:
     half = tmp_path / ".step-00000002.tmp"
     half.mkdir()
     (half / "model.safetensors").write_bytes(b"half")
-    assert value_of(store.newest()) == 1.0
-    store.save(2, tensors(2), {})
-    assert value_of(store.newest()) == 2.0 and not half.exists()
+    assert value_of(store.newest()) == 1.0 and half.is_dir()
+    assert value_of(store.repaired()) == 1.0 and not half.exists()
 
 
-def test_a_kill_between_two_renames_loses_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [".step-00000001.old", ".step-00000001.0123456789abcdef.old"])
+def test_a_kill_between_two_renames_loses_nothing(tmp_path: Path, name: str) -> None:
     store = Checkpoints(tmp_path, keep=2)
     path = store.save(1, tensors(1), {})
-    path.rename(tmp_path / ".step-00000001.old")
-    assert value_of(store.newest()) == 1.0
+    path.rename(tmp_path / name)
+    assert value_of(store.newest()) == 1.0 and not path.exists()
+    assert value_of(store.repaired()) == 1.0 and path.exists()
+
+
+def test_what_a_training_replaces_while_it_is_read_is_read_anew(tmp_path: Path) -> None:
+    """With one checkpoint kept, each new one deletes the one that a reader may be reading."""
+    store, reader = Checkpoints(tmp_path, keep=1), Checkpoints(tmp_path)
+    store.save(1, tensors(1, 20_000), {})
+    ended = Event()
+
+    def write() -> None:
+        for step in range(2, 60):
+            store.save(step, tensors(step, 20_000), {})
+        ended.set()
+
+    writer = Thread(target=write)
+    writer.start()
+    last = 1.0
+    while not ended.is_set():
+        value = value_of(reader.newest())
+        assert value >= last
+        last = value
+    writer.join()
+    assert value_of(reader.newest()) == 59.0
+    assert [path.name for path in tmp_path.iterdir()] == ["step-00000059"]
 
 
 def test_a_disk_that_fills_up_damages_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

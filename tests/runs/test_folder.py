@@ -52,7 +52,7 @@ def test_two_processes_cannot_use_one_folder_and_a_crash_frees_it(tmp_path: Path
     code = (
         "import sys, time; from pathlib import Path; from attnlab.runs import RunFolder\n"
         "run = RunFolder.create(Path(sys.argv[1]), 'pretrain', {}, seed=0); print('ready', flush=True)\n"
-        "time.sleep(60)"
+        "time.sleep(1800)"
     )
     source = str(Path(__file__).parents[2] / "src")
     child = subprocess.Popen(

@@ -89,7 +89,7 @@ import os, pathlib, signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 name = f"process {os.environ['RANK']} of {os.environ['WORLD_SIZE']}"
 pathlib.Path(__file__).with_name(name).write_text(str(os.getpid()))
-time.sleep(300)
+time.sleep(3600)
 """
 
 
@@ -119,7 +119,7 @@ class Launchers:
     def members(self) -> list[int]:
         """Their numbers, once both are there."""
         files = [self.folder / f"process {rank} of 2" for rank in range(2)]
-        end = time.monotonic() + 240
+        end = time.monotonic() + 1800
         while not all(file.exists() and file.read_text() for file in files):
             assert time.monotonic() < end
             time.sleep(0.05)
@@ -127,7 +127,7 @@ class Launchers:
 
     def end(self) -> tuple[list[int], str]:
         """Exit codes, and what the first had to say."""
-        said = [each.communicate(timeout=240)[1] for each in self.started]
+        said = [each.communicate(timeout=1800)[1] for each in self.started]
         return [each.returncode for each in self.started], said[0]
 
 

@@ -45,3 +45,12 @@ def first_line(error: BaseException) -> str:
     """The first line of a library's error, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(" .:")[:160] if lines else type(error).__name__
+
+
+def shown(value: object, longest: int = 200) -> str:
+    """A value in a sentence, cut if it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

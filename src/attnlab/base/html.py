@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from attnlab.base.figure_text import show_as_written
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -29,8 +31,11 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def picture(figure: Figure, caption: str) -> str:
     """A drawing inside the page: nothing is loaded from elsewhere, and no script can be in it."""
+    from matplotlib import style
+
     content = io.BytesIO()
-    figure.savefig(content, format="png", dpi=100)
+    with style.context("default"):  # whatever a notebook sets
+        show_as_written(figure).savefig(content, format="png", dpi=100)
     return image(content.getvalue(), caption)
 
 

@@ -140,7 +140,7 @@ def card(folder: Path) -> dict[str, Any]:
     try:
         text = (folder / "README.md").read_text("utf-8")
         found = yaml.safe_load(text[3:].split("\n---", 1)[0]) if text.startswith("---") else None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -94,6 +95,12 @@ def listening() -> Iterator[StopRequest]:
             signal.signal(number, handler)
 
 
+def pause(seconds: float) -> None:
+    """Sleep, unless a signal requests the run to stop."""
+    with _open[-1].at_once() if _open else nullcontext():
+        time.sleep(seconds)
+
+
 @contextmanager
 def one_sentence() -> Iterator[None]:
     """Wrap everything a command or a script does. Warnings of libraries are for --verbose alone."""
@@ -109,3 +116,10 @@ def one_sentence() -> Iterator[None]:
         sys.exit(130)  # a second Ctrl-C: stop at once; the run folder records it
     except BrokenPipeError:
         sys.exit(141)  # the reader closed the pipe
+    except Exception as error:
+        from attnlab.base.machine.facts import is_out_of_memory  # loads torch
+
+        if not is_out_of_memory(error):
+            raise
+        console.fail("there is not enough memory for this: give smaller sizes or a smaller file.")
+        sys.exit(UserError.exit_code)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from pathlib import Path
 
 from attnlab.base.errors import UserError
@@ -32,6 +33,7 @@ def checksum(content: bytes) -> str:
 def allowed_files() -> dict[str, str]:
     """Every allowed checksum with the path it was allowed for."""
     file = _list_file()
+    _must_be_own(file)
     try:
         return {str(key): str(path) for key, path in json.loads(file.read_text(encoding="utf-8"))["allowed"].items()}
     except (FileNotFoundError, NotADirectoryError):
@@ -82,6 +84,19 @@ def read_allowed(file: Path) -> bytes:
     return content
 
 
+def _must_be_own(file: Path) -> None:
+    """Raise for a list that other users can write, or have written."""
+    try:
+        status = file.stat()
+    except OSError:
+        return
+    if status.st_uid not in (0, os.geteuid()) or status.st_mode & stat.S_IWOTH:
+        raise UserError(
+            f"{file} could have been written by another user, so nothing it allows is executed: check it, and make it "
+            f"your own ('chown $USER', 'chmod 600')."
+        )
+
+
 def _list_file() -> Path:
     return config_folder() / "trusted.json"
 
@@ -90,7 +105,8 @@ def _change(add: dict[str, str] | None = None, remove: str = "") -> None:
     from filelock import FileLock
 
     file = _list_file()
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with FileLock(file.with_suffix(".lock")):  # several processes of a run may start at once
         kept = {key: path for key, path in allowed_files().items() if key != remove}
         write_text(file, json.dumps({"allowed": kept | (add or {})}, indent=1) + "\n")
+        file.chmod(0o600)  # whoever can write it decides what is executed

@@ -38,6 +38,16 @@ class TextsSection(Section):
     label: str | None = option(None, "Column of the label.")
     classes: str = option("", "Names of the classes, in order, separated by commas.")
     header: bool | None = option(None, "Whether the first row names columns (default: detected).")
+    separator: str | None = option(
+        None,
+        "Between the fields of a row: comma, semicolon, tab, bar, bars (|||); word: the label is the first word of a "
+        "line; fasttext: likewise after __label__ (default: detected).",
+    )
+    quote: str | None = option(None, "Around fields: double, single or none (default: detected).")
+    encoding: str | None = option(None, "Encoding of the files (default: detected).")
+    skip_bad_rows: bool = option(
+        False, "Leave out rows that cannot be used and list them in skipped-rows.csv; otherwise they are refused."
+    )
     allow_empty: bool = option(False, "Take empty texts as well; otherwise they are refused.")
     split_seed: int = option(0, "Seed of the splits taken from the training rows.", ge=0)
     hold_out: bool = option(True, "Without a test split, take one from the training rows; otherwise there is none.")

@@ -19,10 +19,10 @@ class ShapeSection(Section):
     preset: Literal["vanilla", "modern"] = option(
         "vanilla", "vanilla (the documents' GPT) or modern (rotary, RMSNorm, QK-norm, squared ReLU)."
     )
-    layers: int = option(4, "Number of layers: blocks of attention and MLP.", ge=1)
-    heads: int = option(8, "Attention heads; the width must be a multiple of their number.", ge=1)
-    width: int = option(256, "Size of a token's vector (C).", ge=1)
-    context: int = option(128, "Longest sequence in tokens (T).", ge=8)
+    layers: int = option(4, "Number of layers: blocks of attention and MLP.", ge=1, le=10_000)
+    heads: int = option(8, "Attention heads; the width must be a multiple of their number.", ge=1, le=1_000_000)
+    width: int = option(256, "Size of a token's vector (C).", ge=1, le=1_000_000)
+    context: int = option(128, "Longest sequence in tokens (T).", ge=8, le=100_000_000)
     dropout: float | None = option(None, "Share of activations dropped (default: the preset's).", ge=0, lt=1)
     norm: str | None = option(None, "layernorm or rmsnorm (default: the preset's).")
     activation: str | None = option(None, "gelu, relu, relu2, silu or swiglu (default: the preset's).")

@@ -12,20 +12,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
-import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from attnlab.base.errors import UserError, nearest
+from attnlab.base.errors import UserError, nearest, shown
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.sections import Section
 from attnlab.config.shipped import find_recipe
+from attnlab.config.yaml_file import Key, read_yaml
 
-Key = tuple[str, ...]
 Loaded = TypeVar("Loaded", bound=Section)
 
 PLAIN = {int: "a whole number", float: "a number", str: "a text", bool: "true or false", Path: "a path"}
-FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's, where it is installed
 LIMITS = {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "finite_number"}
 
 
@@ -98,6 +96,8 @@ def _like(name: str, settings: list[str]) -> str:
 
 def check(kind: type[Loaded], values: Mapping[str, Any], origins: Mapping[Key, str] | None = None) -> Loaded:
     """Validate plain values; the first error becomes one sentence with its file and line or flag."""
+    if not isinstance(values, Mapping):
+        raise UserError(f"expected settings by name, got {shown(values)}.")
     try:
         return kind.model_validate(_with_defaults(kind, values))
     except ValidationError as error:
@@ -136,76 +136,22 @@ def read_recipe(path_or_name: Path) -> tuple[dict[str, Any], dict[Key, str]]:
     return read_yaml(find_recipe(path_or_name))
 
 
-def read_yaml(path: Path) -> tuple[dict[str, Any], dict[Key, str]]:
-    """A YAML file as plain values, and the file and line of every key."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise UserError(f"{path}: the recipe cannot be read: {reason}.") from None
-    try:
-        node = _compose(text)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise UserError(f"{path}, line {line}: invalid YAML: {error.problem}.") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path}: invalid YAML: {' '.join(str(error).split())}") from None
-    if node is None:
-        return {}, {}
-    if not isinstance(node, yaml.MappingNode):
-        raise UserError(f"{path}, line 1: expected 'key: value' lines.")
-    origins: dict[Key, str] = {}
-    return _plain(node, path, (), origins), origins
-
-
-def _compose(text: str) -> yaml.Node | None:
-    try:
-        node: yaml.Node | None = yaml.compose(text, Loader=FAST_LOADER)
-    except yaml.YAMLError:
-        node = yaml.compose(text, Loader=yaml.SafeLoader)  # raises the clearer message
-    return node
-
-
-def _plain(node: yaml.MappingNode, path: Path, prefix: Key, origins: dict[Key, str]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        name, line = str(key_node.value), key_node.start_mark.line + 1
-        if name in values:
-            raise UserError(f"{path}, line {line}: {name!r} is given twice: remove one of them.")
-        origins[(*prefix, name)] = f"{path}, line {line}"
-        if isinstance(value_node, yaml.MappingNode):
-            values[name] = _plain(value_node, path, (*prefix, name), origins)
-        else:
-            values[name] = _construct(value_node)
-    return values
-
-
-def _construct(node: yaml.Node) -> Any:
-    """The value of a node, from the safe loader, which constructs plain data only."""
-    if isinstance(node, yaml.ScalarNode) and ":" in node.value and node.tag.endswith((":int", ":float")):
-        return node.value  # a time of day, which YAML would read as a number in base 60
-    loader = yaml.SafeLoader("")
-    try:
-        return loader.construct_object(node, deep=True)
-    except yaml.YAMLError:
-        return str(node.value)
-    finally:
-        loader.dispose()
-
-
 def _put(values: dict[str, Any], key: Key, value: Any) -> None:
     for name in key[:-1]:
-        inner = values.setdefault(name, {})
-        if not isinstance(inner, dict):
-            inner = values[name] = {}
-        values = inner
+        if values.get(name) is None:
+            values[name] = {}
+        values = values[name]
+        if not isinstance(values, dict):
+            return  # a recipe's text where a group belongs, which the check refuses
     values[key[-1]] = value
 
 
 def _drop_rivals(values: dict[str, Any], key: Key, section: type[Section]) -> None:
     """Remove the settings that `key` excludes: `--steps` replaces a recipe's `epochs`."""
     for name in key[:-1]:
-        values = values.get(name, {}) if isinstance(values, dict) else {}
+        values = (values.get(name) if isinstance(values, dict) else None) or {}
+    if not isinstance(values, dict):
+        return
     for names in section.exclusive:
         if key[-1] in names:
             for rival in set(names) - {key[-1]}:
@@ -260,7 +206,7 @@ def _what(kind: type[Section], problem: Any, key: Key) -> str:
         return f"{'.'.join(key)}: {message}{'' if message.endswith(('.', '?')) else '.'}"
     if problem["type"] == "missing":
         return f"{'.'.join(key)} is missing."
-    return f"{'.'.join(key)} must be {_expected(kind, problem, key)}, got {problem['input']!r}."
+    return f"{'.'.join(key)} must be {_expected(kind, problem, key)}, got {shown(problem['input'])}."
 
 
 def _expected(kind: type[Section], problem: Any, key: Key) -> str:

@@ -69,6 +69,13 @@ class Section(BaseModel):
                 raise ValueError(f"expected {_plain_type(annotation)}, got {str(value).lower()}")
         return value
 
+    @field_validator("*")
+    @classmethod
+    def _fits_64_bits(cls, value: Any) -> Any:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("expected a whole number below 2^63")
+        return value
+
     @model_validator(mode="after")
     def _at_most_one(self) -> Section:
         for names in self.exclusive:

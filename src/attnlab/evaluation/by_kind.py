@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from attnlab.models.loading import TrainedGPT, load_gpt
 from attnlab.models.pretrained.tuned import is_export, load_trained
 from attnlab.models.sampling import trained_context
 from attnlab.runs import fresh_path, read_config, read_record
+from attnlab.runs.folder import command
 from attnlab.runs.predictions import prediction_lines
 
 QUESTIONS, TEXT, LABELLED = "questions", "a text", "labelled texts"
@@ -131,8 +130,7 @@ def _written(
 ) -> FileEvaluation:
     """results.json in a folder, and the single predictions there or in `outputs`."""
     name, lines, count = predictions
-    command = shlex.join(["attnlab", *sys.argv[1:]])
-    results = {"run": str(run), "source": str(file), "command": command, "notes": notes, **summary}
+    results = {"run": str(run), "source": str(file), "command": command(), "notes": notes, **summary}
     folder = out or fresh_path(run / "evaluations", file.stem)
 
     def fill(partial: Path) -> None:

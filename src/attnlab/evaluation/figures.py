@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from matplotlib import pyplot as plt
 from matplotlib.ticker import PercentFormatter
 
-from attnlab.report.figures import COLOURS, STYLE
+from attnlab.report.figures import COLOURS, styled, subplots
 
 INK = "#4a5568"
 LEAST = 1e-12  # a lower probability is drawn here
@@ -17,8 +16,8 @@ LEAST = 1e-12  # a lower probability is drawn here
 
 def coverage(curve: Mapping[str, Sequence[float]], baseline: float | None) -> Any:
     """Accuracy of the answers given when only the most confident are given."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 3.4))
+    with styled():
+        figure, axes = subplots(figsize=(6.4, 3.4))
         axes.plot(curve["answered"], curve["accuracy"], color=COLOURS[0], linewidth=1.8, label="most confident answers")
         axes.axhline(curve["accuracy"][-1], color=INK, linestyle="--", linewidth=1, label="all answers")
         if baseline is not None:
@@ -61,8 +60,8 @@ def name_probabilities(known: Sequence[float], unseen: Mapping[str, Sequence[flo
 
 
 def _two_kinds(known: Sequence[float], unseen: Mapping[str, Sequence[float]], edges: Sequence[float]) -> Any:
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 4.0))
+    with styled():
+        figure, axes = subplots(figsize=(6.4, 4.0))
         groups = {"known people": known} | {f"unseen, {kind}": confidence for kind, confidence in unseen.items()}
         for (name, values), colour in zip(groups.items(), COLOURS, strict=False):
             if values:

@@ -69,9 +69,9 @@ def write_file(path: Path, text: str) -> None:
         raise UserError(f"cannot write {path}: {error.strerror or error}.") from error
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, option: str = "--outputs") -> None:
     """Refuse an output file that cannot be written, before any work is done."""
     if path.is_dir():
-        raise UserError(f"--outputs {path} is a folder: give the name of a file.")
+        raise UserError(f"{option} {path} is a folder: give the name of a file.")
     if not path.parent.is_dir():
-        raise UserError(f"--outputs {path}: the folder {path.parent} does not exist: create it first.")
+        raise UserError(f"{option} {path}: the folder {path.parent} does not exist: create it first.")

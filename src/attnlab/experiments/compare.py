@@ -21,6 +21,7 @@ from attnlab.config.sections import Section, machine_of
 from attnlab.experiments.cells import Cell, cells, seeds_of, variants
 from attnlab.experiments.config import CompareConfig
 from attnlab.experiments.experiment import COMPARISON, stored, write_results
+from attnlab.experiments.records import check_record
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, finished_runs
 from attnlab.experiments.views.view import View
 from attnlab.jobs.registry import KINDS
@@ -112,7 +113,9 @@ def train_cell(config: CompareConfig, run: RunFolder, cell: Cell, label: str) ->
 def _notes(run: RunFolder, cell: Cell) -> Iterator[dict[str, Any]]:
     """What run.json holds about a cell's variant, to be changed under the folder's lock."""
     with run.locked():
-        noted = read_record(run.path).get("variants", {})
+        record = read_record(run.path)
+        check_record(run.path, record)
+        noted = record.get("variants", {})
         yield noted.setdefault(cell.variant.label, {"failures": {}})
         run.update_record(variants=noted)
 
@@ -134,12 +137,18 @@ def report(config: CompareConfig, run: RunFolder) -> None:
 def gather(root: Path, config: CompareConfig) -> ComparisonResults:
     """Everything that is finished in a comparison's folder."""
     record, view = read_record(root), view_of(config.compare.job)
+    check_record(root, record)
+    measures = [measure.name for measure in view.measures]
     rows: list[ExperimentRow] = []
     for variant in variants(config):
         notes = record.get("variants", {}).get(variant.label, {})
         seeds = seeds_of(config, variant)
-        paths, runs, first = finished_runs({seed: Cell(variant, seed).path(root) for seed in seeds})
-        failures = {int(seed): reason for seed, reason in notes.get("failures", {}).items() if int(seed) not in runs}
+        paths, runs, first = finished_runs({seed: Cell(variant, seed).path(root) for seed in seeds}, measures)
+        failures = {
+            int(seed): reason
+            for seed, reason in notes.get("failures", {}).items()
+            if seed.isdigit() and int(seed) not in runs
+        }
         row = ExperimentRow(
             variant.label,
             f"cells/{variant.folder}",

@@ -26,7 +26,7 @@ def write_comparison_page(root: Path, results: ComparisonResults, view: View) ->
         Passage("What it cost", tables=[view.cost(results)]),
         Passage("What failed", tables=[Table(["variant", "seed", "reason"], failed)]) if failed else None,
         Passage("Read with care", view.cautions(results)),
-        reproduction_passage(results.record, config.model_dump(mode="json"), results.data, machine_of(config).threads),
+        reproduction_passage(results.record, view.settings_shown(config), results.data, machine_of(config).threads),
     ]
     path = root / "report.html"
     title = f"Comparison: {', '.join(row.label for row in results.rows)}"

@@ -5,8 +5,6 @@ Both run one job many times: their configuration is the job's own, with a sectio
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
@@ -27,10 +25,10 @@ from attnlab.config.sections import (
     option,
     split_list,
 )
+from attnlab.experiments.addresses import JOURNAL, store_address
 from attnlab.jobs.registry import KINDS, measured
 
 DEFAULT_TRIALS = 20
-JOURNAL = "journal"
 CLASSIFIER_AXES = {"models": ("model", "name"), "methods": ("tuning", "method"), "optimizers": ("optimizer", "name")}
 """The lists of choices that only a comparison of classifiers has, and the setting each is about."""
 
@@ -166,18 +164,7 @@ class SweepSection(ExperimentSection):
     @field_validator("store")
     @classmethod
     def _store(cls, value: str) -> str:
-        if value == JOURNAL:
-            return value
-        if value.startswith("sqlite:///") and len(value) > len("sqlite:///"):
-            return "sqlite:///" + os.path.abspath(os.path.expanduser(value.removeprefix("sqlite:///")))
-        if value.startswith("postgresql://"):
-            if re.match(r"postgresql://[^/@]*:[^/@]*@", value) or "password=" in value:
-                raise ValueError(
-                    "leave the password out of the address, which is stored in the sweep's folder: "
-                    "use PGPASSWORD or ~/.pgpass"
-                )
-            return value
-        raise ValueError(f"expected journal, sqlite:///file.db or postgresql://user@host/database, got {value!r}")
+        return store_address(value)
 
 
 class CompareConfig(Section):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from attnlab.base.errors import UserError
+from attnlab.base.errors import UserError, unknown
 from attnlab.base.files import write_json
 from attnlab.base.machine.facts import within_free_memory
 from attnlab.config.recipe import check
@@ -30,6 +30,7 @@ from attnlab.experiments.config import (
     must_leave_seeds_open,
     sweep_of,
 )
+from attnlab.jobs.registry import measured
 from attnlab.jobs.subruns import keep_only_weights, run_subrun, set_machine, store_precision, with_precision
 from attnlab.runs import RunFolder, read_config, read_record
 from attnlab.training import setup
@@ -66,11 +67,17 @@ class Experiment(Generic[C]):
 
     def saved(self, path: Path) -> C:
         """What an experiment was asked to do."""
-        kind = read_record(path)["kind"]
+        kind = read_record(path).get("kind")
         if kind != self.name:
             raise UserError(f"{path} is a {kind} run, not a {self.title}: use 'attnlab resume {path}'.")
         values = read_config(path)
-        return check(self.config_of(values[self.name].get("job", self.default_job)), values)
+        section = values.get(self.name)
+        if not isinstance(section, Mapping):
+            raise UserError(f"{path / 'config.yaml'}: {self.name!r} is no group of settings: restore the file.")
+        job = str(section.get("job", self.default_job))
+        if job not in measured():
+            raise UserError(f"{path / 'config.yaml'}: {unknown('job', job, measured())}")
+        return check(self.config_of(job), values)
 
     def resume_command(self, path: Path) -> str:
         return f"attnlab {self.name} --run {path} --resume"
@@ -79,10 +86,17 @@ class Experiment(Generic[C]):
         self, root: Path, job: str, config: Section, path: Path, label: str, callbacks: tuple[Callback, ...] = ()
     ) -> None:
         """Train one run, resume it, or skip it when it is finished; one that does not fit harms no other."""
+        must_be_inside(root, path)
         with within_free_memory():
             run_subrun(job, with_precision(root, config), path, label, self.resume_command(root), callbacks)
         keep_only_weights(path)
         store_precision(root, path)
+
+
+def must_be_inside(root: Path, path: Path) -> None:
+    """Raise for the folder of a run that is elsewhere, by its name or by a link."""
+    if not path.resolve().is_relative_to(root.resolve()):
+        raise UserError(f"{path} is outside {root}: a run of an experiment is stored inside its folder.")
 
 
 COMPARISON = Experiment[CompareConfig]("compare", "comparison", comparison_of, "language")

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ STATES = {
     TrialState.PRUNED: "pruned",
     TrialState.FAIL: "failed",
 }
+FOLDER = re.compile(r"(?!\.{1,2}$)[\w.-]*")  # below trials/, never outside; none until the trial is described
 NOTHING_NEW = 20  # draws in a row that repeat earlier ones: the space is exhausted
 
 
@@ -53,8 +55,10 @@ class QueuedTrial:
     """Settings that had a trial before: more seeds, or another try."""
 
     @classmethod
-    def of(cls, trial: Any) -> QueuedTrial:
+    def of(cls, trial: Any, names: Collection[str]) -> QueuedTrial:
+        """`names` are those of the settings that the sweep varies."""
         attributes = trial.user_attrs
+        _must_be_a_trial(trial.number, {"settings": trial.params, **attributes}, names)
         state = STATES[trial.state] if isinstance(trial, optuna.trial.FrozenTrial) else "running"
         return cls(
             trial.number,
@@ -74,13 +78,29 @@ class QueuedTrial:
         return label_of(self.settings)
 
 
+def _must_be_a_trial(number: int, attributes: Mapping[str, Any], names: Collection[str]) -> None:
+    """Raise a ValueError for what no sweep has written: a store can be damaged, or somebody else's."""
+    settings, seeds = attributes["settings"], attributes.get("seeds", [])
+    folder, reason = attributes.get("folder", ""), attributes.get("reason", "")
+    if not isinstance(settings, dict) or not set(settings) <= set(names):
+        raise ValueError(f"trial {number} has other settings than the sweep varies")
+    if not all(value is None or isinstance(value, str | int | float) for value in settings.values()):
+        raise ValueError(f"trial {number} has settings that are no values")
+    if not isinstance(seeds, list) or not all(isinstance(seed, int) and seed >= 0 for seed in seeds):
+        raise ValueError(f"trial {number} has seeds that are no numbers")
+    if not isinstance(folder, str) or FOLDER.fullmatch(folder) is None:
+        raise ValueError(f"trial {number} names the folder {str(folder)[:100]!r}, which is not one of this sweep")
+    if not isinstance(reason, str):
+        raise ValueError(f"trial {number} has a reason that is no text")
+
+
 class Queue:
     """The study of a sweep, and the locks of its workers."""
 
     def __init__(self, root: Path, config: SweepConfig, study: str, new: bool = False) -> None:
         self.root, self.config, self.sweep = root, config, config.sweep
         self.axes = axes_of(config)
-        self.storage = open_store(self.sweep.store, root)
+        self.storage = open_store(self.sweep.store, root, known=not new)
         self.claims = Claims(root / "claims")
         higher = KINDS[self.sweep.job].chooses_by.better == "higher"
         direction: Literal["maximize", "minimize"] = "maximize" if higher else "minimize"
@@ -96,7 +116,7 @@ class Queue:
     def trials(self) -> list[QueuedTrial]:
         """Every trial, oldest first."""
         with self.errors_explained():
-            return [QueuedTrial.of(trial) for trial in self.study.get_trials(deepcopy=False)]
+            return [QueuedTrial.of(trial, self.axes) for trial in self.study.get_trials(deepcopy=False)]
 
     def fill(self) -> int:
         """Queue what is asked for and missing: cells of the grid, more seeds; returns their number."""
@@ -157,8 +177,9 @@ class Queue:
         with self.errors_explained():
             for trial in self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
                 if self.claims.abandoned(trial.number, trial.user_attrs.get("host")):
-                    console.say(f"trial {trial.number} requeued: its worker was lost.")
-                    self.requeue(trial.number)
+                    with suppress(optuna.exceptions.UpdateFinishedTrialError):  # its worker ended it in this moment
+                        self.requeue(trial.number)
+                        console.say(f"trial {trial.number} requeued: its worker was lost.")
 
     def requeue(self, number: int) -> None:
         trial_id = self.storage.get_trial_id_from_study_id_trial_number(self.study_id, number)
@@ -180,7 +201,7 @@ class Queue:
             if "settings" not in trial.user_attrs:
                 self._describe(trial, earlier)
             trial.set_user_attr("host", platform.node())
-        claim.queued = QueuedTrial.of(trial)
+            claim.queued = QueuedTrial.of(trial, self.axes)
         return None if self._settled(claim, earlier) else claim
 
     def _describe(self, trial: optuna.Trial, earlier: Sequence[QueuedTrial]) -> None:

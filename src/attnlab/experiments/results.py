@@ -10,9 +10,10 @@ from typing import Any, Generic, TypeVar
 
 from attnlab.config.axes import Axis
 from attnlab.experiments.config import CompareConfig, SweepConfig
+from attnlab.experiments.records import check_finished
 from attnlab.jobs.registry import KINDS, Kind
 from attnlab.runs import is_run, read_record, read_status
-from attnlab.stats.intervals import Mean, Measure, Proportion, paired_difference
+from attnlab.stats.intervals import Mean, Measure, PositiveMean, Proportion, paired_difference
 
 WORST_FIRST = ("failed", "pruned", "running", "waiting", "finished")
 
@@ -50,6 +51,10 @@ class ExperimentRow:
     def mean(self, name: str) -> Mean:
         return Mean(tuple(self.by_seed(name).values()))
 
+    def positive(self, name: str) -> PositiveMean:
+        """The mean of a speed, a duration or a size."""
+        return PositiveMean(tuple(self.by_seed(name).values()))
+
     @property
     def comparable(self) -> bool:
         return bool(self.runs) and self.objection is None
@@ -68,10 +73,14 @@ class ExperimentRow:
         return int(self.record.get("steps", 0))
 
 
-def finished_runs(paths: Mapping[int, Path]) -> tuple[dict[int, Path], dict[int, dict[str, Any]], dict[str, Any]]:
+def finished_runs(
+    paths: Mapping[int, Path], measures: Sequence[str] = ()
+) -> tuple[dict[int, Path], dict[int, dict[str, Any]], dict[str, Any]]:
     """Of run folders by seed those that are finished, the results of each, and the record of the first."""
     done = {seed: path for seed, path in paths.items() if is_run(path) and read_status(path)["state"] == "finished"}
     records = {seed: read_record(path) for seed, path in done.items()}
+    for seed, record in records.items():
+        check_finished(done[seed], record, measures)
     runs: dict[int, dict[str, Any]] = {}
     for seed, record in records.items():
         results = dict(record["results"])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.config.axes import Axis, Choices, varied
-from attnlab.experiments.config import JOURNAL
+from attnlab.experiments.addresses import JOURNAL, POSTGRES, SQLITE
 from attnlab.experiments.results import SweepResults
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 WAIT = 30  # seconds for another worker's transaction to end
+DAMAGED = (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, AssertionError)
+"""What Optuna raises about a journal or a database with other contents than it has written."""
 
 
 class StoreFailed(RunFailed):
@@ -39,23 +41,52 @@ def must_have_optuna() -> None:
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
 
 
-def open_store(address: str, root: Path) -> BaseStorage:
-    """The store at an address; one that is missing, locked or broken is one sentence."""
-    must_have_optuna()
-    from optuna.storages import JournalStorage, RDBStorage
-    from optuna.storages.journal import JournalFileBackend
+def open_store(address: str, root: Path, known: bool = False) -> BaseStorage:
+    """The store at an address; one that is missing, locked or broken is one sentence.
 
-    if address.startswith("postgresql://") and importlib.util.find_spec("psycopg") is None:
+    A `known` one is that of an existing sweep: nothing is created in it.
+    """
+    must_have_optuna()
+    if address.startswith(POSTGRES) and importlib.util.find_spec("psycopg") is None:
         raise UserError("a store in PostgreSQL needs psycopg, which is not installed: pip install 'attnlab[postgres]'.")
     with errors_explained(address, root, UserError):
-        if address == JOURNAL:  # its own lock is a link, which holds on a network file system too
-            return JournalStorage(JournalFileBackend(str(root / "journal.log")))
-        if address.startswith("sqlite:///"):
-            return RDBStorage(address, engine_kwargs={"connect_args": {"timeout": WAIT}})
-        url = address.replace("postgresql://", "postgresql+psycopg://", 1)
-        # A database created with SQL_ASCII does not name the encoding of its texts.
-        arguments = {"connect_timeout": WAIT, "client_encoding": "utf8"}
-        return RDBStorage(url, engine_kwargs={"pool_pre_ping": True, "connect_args": arguments})
+        if address == JOURNAL:
+            return _open_journal(root / "journal.log", known)
+        if address.startswith(SQLITE):
+            return _open_sqlite(address, known)
+        return _open_postgres(address, known)
+
+
+def _open_journal(path: Path, known: bool) -> BaseStorage:
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import JournalFileBackend
+
+    from attnlab.experiments.journal import JournalLock
+
+    if known and not path.is_file():
+        raise FileNotFoundError("there is no such file")
+    return JournalStorage(JournalFileBackend(str(path), JournalLock(path)))
+
+
+def _open_sqlite(address: str, known: bool) -> BaseStorage:
+    from optuna.storages import RDBStorage
+
+    if known and not Path(address.removeprefix(SQLITE)).is_file():
+        raise FileNotFoundError("there is no such file")
+    return RDBStorage(address, engine_kwargs={"connect_args": {"timeout": WAIT}}, skip_table_creation=known)
+
+
+def _open_postgres(address: str, known: bool) -> BaseStorage:
+    from optuna.storages import RDBStorage, get_storage
+
+    from attnlab.experiments.retrying import retrying
+
+    url = address.replace(POSTGRES, "postgresql+psycopg://", 1)
+    # A database created with SQL_ASCII does not name the encoding of its texts.
+    arguments = {"connect_timeout": WAIT, "client_encoding": "utf8"}
+    engine = {"pool_pre_ping": True, "connect_args": arguments}
+    database = RDBStorage(url, engine_kwargs=engine, skip_table_creation=known)
+    return retrying(get_storage(database), reset=database.remove_session)
 
 
 @contextmanager
@@ -68,12 +99,15 @@ def errors_explained(address: str, root: Path, kind: type[Exception] = StoreFail
         yield
     except UpdateFinishedTrialError:
         raise
-    except (OptunaError, SQLAlchemyError, OSError, ValueError, KeyError, RuntimeError, AssertionError) as error:
+    except (OptunaError, SQLAlchemyError, *DAMAGED) as error:
         cause = error.__cause__ if isinstance(error, OptunaError) and error.__cause__ else error
         reason = " ".join(str(getattr(cause, "orig", None) or cause).split()) or type(cause).__name__
         where = root / "journal.log" if address == JOURNAL else address
+        kept = (
+            f" Its trials are kept: resume with 'attnlab sweep --run {root} --resume'." if kind is StoreFailed else ""
+        )
         raise kind(
-            f"the store {where} cannot be used ({reason.rstrip('.')}): does it exist, undamaged and not locked?"
+            f"the store {where} cannot be used ({reason.rstrip('.')}): does it exist, undamaged and not locked?{kept}"
         ) from None
 
 

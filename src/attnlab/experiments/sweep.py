@@ -19,9 +19,11 @@ from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import listening
 from attnlab.config.axes import Choices, Settings, label_of
 from attnlab.config.recipe import leaves, value_of
-from attnlab.experiments.config import DEFAULT_TRIALS, JOURNAL, SweepConfig
+from attnlab.experiments.addresses import JOURNAL
+from attnlab.experiments.config import DEFAULT_TRIALS, SweepConfig
 from attnlab.experiments.experiment import SWEEP, stored, write_results
 from attnlab.experiments.queue import Queue, QueuedTrial
+from attnlab.experiments.records import check_finished, check_record
 from attnlab.experiments.results import WORST_FIRST, ExperimentRow, SweepResults, TestScores, seeds_text
 from attnlab.experiments.space import axes_of, grid, identity, job_config
 from attnlab.experiments.store import importances, open_store
@@ -141,11 +143,13 @@ def join_sweep(path: Path) -> Path:
 
 
 def study_of(path: Path) -> str:
-    name: str | None = read_record(path).get("study")
+    record = read_record(path)
+    name: str | None = record.get("study")
     if name is None:
         raise UserError(
             f"{path} has no trials yet: wait a moment if it was just started, else start it again with --overwrite."
         )
+    check_record(path, record)
     return name
 
 
@@ -181,7 +185,7 @@ def sweep_results(path: Path) -> tuple[SweepResults, TestScores | None]:
 def _stored_test_scores(results: SweepResults) -> TestScores | None:
     best = results.best
     for look in results.record.get("tested", []):
-        scores = {int(seed): values for seed, values in look["scores"].items()}
+        scores = {int(seed): values for seed, values in look["scores"].items() if seed.isdigit()}
         if best is not None and f"trials/{look['folder']}" == best.folder and set(scores) == set(best.runs):
             return TestScores(look["folder"], scores)
     return None
@@ -226,10 +230,10 @@ def _row(queue: Queue, by_seed: Mapping[int, QueuedTrial]) -> ExperimentRow:
         path = queued.path(queue.root, seed)
         if is_run(path):
             record, paths[seed] = read_record(path), path
+            if queued.state == "finished" and record.get("results"):
+                check_finished(path, record, [name])
+                runs[seed] = record["results"]
             seconds += trained_seconds(path, record)
-            results = record.get("results", {})
-            if queued.state == "finished" and results.get(name) is not None:
-                runs[seed] = results
         if queued.reason and queued.state in ("failed", "pruned"):
             failures[seed] = queued.reason
     state = min((queued.state for queued in by_seed.values()), key=WORST_FIRST.index)

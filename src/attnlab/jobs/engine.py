@@ -6,17 +6,15 @@ anything is written. The rest is the same for all: resolve 'auto', create or reo
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
 
 from attnlab.base import console
-from attnlab.base.console import clock
 from attnlab.base.errors import RunFailed, UserError
 from attnlab.base.interrupts import Interrupted, Stopped, StopRequest, listening
 from attnlab.base.machine import facts
@@ -28,23 +26,25 @@ from attnlab.data.batching import Batches, BatchPlan
 from attnlab.distributed.sharding import shard
 from attnlab.distributed.team import current
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
+from attnlab.jobs.prepared import Prepared, sizes
+from attnlab.jobs.unchanged import must_match, record_changes
+from attnlab.report.page import Passage, write_run_page
 from attnlab.runs import RunFolder, fresh_path, read_record
 from attnlab.runs.checkpoints import Checkpoints
-from attnlab.runs.folder import open_shared
+from attnlab.runs.metrics import lost_metrics
+from attnlab.runs.settings import text_checksum
+from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 from attnlab.training.batch_size import BatchSize, find_batch_size
 from attnlab.training.callbacks import MetricsFile, TensorBoard, TrainState
 from attnlab.training.compile_choice import choose_compile
-from attnlab.training.estimate import Estimate, estimate
-from attnlab.training.loop import Environment, Learner, Plan, Trainer
+from attnlab.training.estimate import Estimate
+from attnlab.training.loop import NOT_WRITTEN, Environment, Learner, Plan, Trainer
 from attnlab.training.optimizers import Schedule, make_optimizer
 from attnlab.training.precision_choice import choose_precision
 from attnlab.training.progress import progress
-from attnlab.training.scaling import memory_per_process
 
 C = TypeVar("C", bound=JobConfig)
-SENTENCES = ("notes", "fast_encoder")
-"""Facts about the data that are sentences: another version may word them differently."""
 
 
 class TrainingJob(ABC, Generic[C]):
@@ -82,13 +82,9 @@ class TrainingJob(ABC, Generic[C]):
     @abstractmethod
     def load(cls, run: Path) -> TrainedModel: ...
 
-
-def sizes(parts: Parts) -> dict[str, int]:
-    """Number of parameters in total, and of those that are trained."""
-    return {
-        "parameters": sum(p.numel() for p in (parts.whole or parts.model).parameters()),
-        "learning_parameters": sum(p.numel() for p in parts.model.parameters() if p.requires_grad),
-    }
+    @classmethod
+    def passages(cls, run: Path, record: dict[str, Any]) -> Sequence[Passage]:
+        return ()
 
 
 def stored_scores(run: Path) -> dict[str, float]:
@@ -125,65 +121,25 @@ def train_run(job: Trainable[C], options: RunOptions) -> Path | None:
         try:
             _train(prepared, run, options, stop)
         except Stopped as end:
-            run.set_status("interrupted", str(end))
+            _end(run, "interrupted", str(end))
             if isinstance(end, Interrupted):
                 console.say(f"saved; resume with: {options.resume_command or f'attnlab resume {run.path}'}")
             raise
         except (RunFailed, UserError) as failure:
-            _set_failed(run, str(failure))
+            _end(run, "failed", str(failure))
             raise
         except KeyboardInterrupt:
-            run.set_status("interrupted", "stopped immediately, without saving")
+            _end(run, "interrupted", "stopped immediately, without saving")
             raise
         except Exception as failure:
-            _set_failed(run, f"{type(failure).__name__}: {failure}")
+            sentence = _not_written(run, failure) if isinstance(failure, OSError) else ""
+            _end(run, "failed", sentence or f"{type(failure).__name__}: {failure}")
+            if sentence:
+                raise RunFailed(sentence) from failure
             raise
         finally:
             run.close()
     return run.path
-
-
-@dataclass
-class Prepared:
-    """A job with every 'auto' resolved, ready to run."""
-
-    kind: str
-    config: JobConfig
-    parts: Parts
-    batches: Batches
-    steps: int
-    changes: list[str]
-    batch_size: BatchSize | None = None
-    """The search for the batch size, if there was one."""
-
-    def estimate(self) -> Estimate:
-        """Time and memory of all steps, from a few."""
-        return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
-
-    def describe(self) -> None:
-        """Print the output of --dry-run."""
-        import yaml
-
-        total, learning = sizes(self.parts).values()
-        cost = self.estimate()
-        console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
-        console.result(f"parameters: {total:,} in all, {learning:,} learning")
-        console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
-        machine = self.config.machine
-        several = machine.processes > 1
-        note = f"; in each of {machine.processes} processes, communication not counted" if several else ""
-        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{note}")
-        console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' per process' if several else ''}")
-        if several:
-            fixed = {
-                sharding: memory_per_process(total, learning, machine.processes, sharding) / facts.GIB
-                for sharding in ("ddp", "fsdp")
-            }
-            console.result(
-                f"of it, independent of the batch: {fixed['ddp']:.2f} GiB with --sharding ddp, "
-                f"{fixed['fsdp']:.2f} GiB with fsdp"
-            )
-        console.result("dry run: nothing was written")
 
 
 def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
@@ -253,42 +209,35 @@ def _steps(batches: Batches, training: TrainingSection) -> int:
 
 
 def _open_run(prepared: Prepared, options: RunOptions) -> RunFolder:
-    config = prepared.config.model_dump(mode="json")
-    checksums = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in prepared.parts.files.items()}
+    """Create the folder of a run, or reopen and complete it."""
+    parts = prepared.parts
+    search = {"batch_size": asdict(prepared.batch_size)} if prepared.batch_size else {}
+    facts = {"data": parts.facts, "steps": prepared.steps, **sizes(parts), **search}
     if options.resume:
         assert options.path is not None
-        _must_match(options.path, prepared.parts.facts, checksums)
-        return RunFolder.reopen(options.path)
-    path = options.path or fresh_path(options.root, prepared.kind)
-    run = RunFolder.create(path, prepared.kind, config, prepared.config.training.seed, options.overwrite)
-    for name, text in prepared.parts.files.items():
-        (run.path / name).write_text(text, encoding="utf-8")
-    search = {"batch_size": asdict(prepared.batch_size)} if prepared.batch_size else {}
-    run.update_record(
-        changes=list(options.changes),
-        data=prepared.parts.facts,
-        files=checksums,
-        steps=prepared.steps,
-        **sizes(prepared.parts),
-        **search,
+        must_match(options.path, prepared)
+        run = RunFolder.reopen(options.path)
+        try:
+            run.complete(parts.files, files={name: text_checksum(text) for name, text in parts.files.items()}, **facts)
+            record_changes(run, prepared)
+        except BaseException:
+            run.close()
+            raise
+        return run
+    run = RunFolder.create(
+        options.path or fresh_path(options.root, prepared.kind),
+        prepared.kind,
+        config := prepared.config.model_dump(mode="json"),
+        prepared.config.training.seed,
+        options.overwrite,
+        parts.files,
+        settings=config,
+        changes=[*options.changes, *prepared.changes],
+        **facts,
     )
     for change in prepared.changes:
-        run.note_change(change)
+        console.warn(change)
     return run
-
-
-def _must_match(path: Path, data: Mapping[str, Any], checksums: Mapping[str, str]) -> None:
-    """Raise if the data changed since the run started: it could not be continued exactly."""
-    record = read_record(path)
-    for name, before in record.get("data", {}).items():
-        if name in data and data[name] != before and name not in SENTENCES:
-            raise UserError(
-                f"{path}: {name} has changed since the run started ({before} then, {data[name]} now): "
-                "restore the old data or start a new run."
-            )
-    for name, before in record.get("files", {}).items():
-        if checksums.get(name) != before:
-            raise UserError(f"{path}: {name} differs from the one the run started with: start a new run.")
 
 
 def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRequest) -> None:
@@ -328,9 +277,7 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRe
 
 
 def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
-    """Score the model, record the results and write the report."""
-    from attnlab.report.page import write_run_page
-
+    """Score the model, record the results and write the report; then, and only then, the run is finished."""
     with console.working("reporting ..."):
         results = prepared.parts.finish(run, state) if prepared.parts.finish else {}
     padding = 1 - state.tokens / max(1, state.positions)
@@ -340,9 +287,10 @@ def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
         padding=round(padding, 4),
         peak_memory=peak(prepared.config.machine.device),
     )
-    run.set_status("finished", "stopped early" if state.stopped_early else "")
-    passages = prepared.parts.passages
-    write_run_page(run.path, passages(run.path, read_record(run.path)) if passages else ())
+    passages, reason = prepared.parts.passages, "stopped early" if state.stopped_early else ""
+    shown = passages(run.path, read_record(run.path)) if passages else ()
+    write_run_page(run.path, shown, {"state": "finished", "reason": reason})
+    run.set_status("finished", reason)
 
 
 def _report_resumed(has_checkpoint: bool, state: TrainState, run: RunFolder) -> None:
@@ -350,10 +298,21 @@ def _report_resumed(has_checkpoint: bool, state: TrainState, run: RunFolder) -> 
         console.say(f"{run.path}: resuming after step {state.step}.")
     else:
         console.warn(f"{run.path}: there is no checkpoint yet, starting from step 0.")
+    if lost := lost_metrics(run.metrics, state.metrics_position):
+        run.note_change(lost)
 
 
-def _set_failed(run: RunFolder, reason: str) -> None:
+def _not_written(run: RunFolder, failure: OSError) -> str:
+    """One sentence if a file of the run could not be written; empty for any other failure."""
+    inside = failure.filename is not None and Path(str(failure.filename)).is_relative_to(run.path)
+    if failure.errno not in NOT_WRITTEN and not inside:
+        return ""
+    why = NOT_WRITTEN.get(failure.errno or 0, failure.strerror)
+    return f"{failure.filename or run.path} could not be written: {why}. Mend that, then 'attnlab resume {run.path}'."
+
+
+def _end(run: RunFolder, state: str, reason: str) -> None:
     try:
-        run.set_status("failed", reason)
+        run.set_status(state, reason)
     except OSError:
         console.warn(f"{run.path}: the reason could not be written to status.json.")

@@ -21,7 +21,7 @@ from attnlab.models.asking import accuracy_measure, answer, most_common, score
 from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
 from attnlab.runs import RunFolder, read_config, read_record
-from attnlab.runs.checkpoints import load_best
+from attnlab.runs.checkpoints import load_best, weights_checksum
 from attnlab.runs.own_attention import same_code
 from attnlab.runs.predictions import PredictedExample, write_predictions
 from attnlab.training.callbacks import TrainState
@@ -35,6 +35,8 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
     def build(self, device: str) -> Parts:
         pairs, facts = self._read()
         model, vocabulary = self._model(pairs)
+        if self.config.start.run is not None and not self.config.start.fresh:
+            facts["start_sha256"] = weights_checksum(model)
         context = model.shape.context
         examples = {
             split: QuestionExamples(part, vocabulary, context, getattr(self.config.data, split))
@@ -88,7 +90,7 @@ class FinetuneJob(TrainingJob[FinetuneConfig]):
         pretrained = read_config(Path(config.start.run))
         if pretrained.get("data", {}).get("corpus"):
             raise UserError(f"{config.start.run} was pretrained on a file: give questions with --train.")
-        world = check(WorldSection, pretrained["world"])
+        world = check(WorldSection, pretrained.get("world") or {})
         _must_agree("world", config.world, world, config.start.run)
         config.world = world
 

@@ -7,7 +7,7 @@ runs writes `run`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -41,7 +41,7 @@ class Parts:
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None
     """Scores the trained model and returns the results."""
     callbacks: list[Callback] = field(default_factory=list)
-    passages: Callable[[Path, dict[str, Any]], list[Passage]] | None = None
+    passages: Callable[[Path, dict[str, Any]], Sequence[Passage]] | None = None
     """For the run's page, from its folder and record."""
     whole: nn.Module | None = None
     """The model that `model` is a part of, if the rest is not trained."""
@@ -100,4 +100,9 @@ class Job(Protocol):
     @classmethod
     def load(cls, run: Path) -> TrainedModel:
         """The model that a run trained."""
+        ...
+
+    @classmethod
+    def passages(cls, run: Path, record: dict[str, Any]) -> Sequence[Passage]:
+        """What the page of a run of this kind shows besides what all show."""
         ...

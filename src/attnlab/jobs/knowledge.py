@@ -10,6 +10,7 @@ A seed decides the initial weights and the order of the data in both halves; the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,8 +29,9 @@ from attnlab.jobs.job import RunOptions, TrainedModel
 from attnlab.jobs.pretrain import PretrainJob
 from attnlab.jobs.subruns import ending_recorded, run_subrun
 from attnlab.models.loading import load_gpt
+from attnlab.report.page import Passage, write_run_page
 from attnlab.runs import RunFolder, fresh_path, read_record
-from attnlab.runs.folder import open_shared
+from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 from attnlab.training.estimate import Estimate
 
@@ -70,19 +72,22 @@ class KnowledgeJob:
     def load(cls, run: Path) -> TrainedModel:
         return load_gpt(run)
 
+    @classmethod
+    def passages(cls, run: Path, record: dict[str, Any]) -> Sequence[Passage]:
+        return ()
+
     def _conclude(self, run: RunFolder) -> None:
         run.update_record(**_results(run.path, self.config))
+        write_run_page(run.path, status={"state": "finished"})
         run.set_status("finished")
-        self._report(run.path)
 
     def _open(self, options: RunOptions) -> RunFolder:
         if options.resume:
             assert options.path is not None
             return RunFolder.reopen(options.path)
         path = options.path or fresh_path(options.root, self.kind)
-        return RunFolder.create(
-            path, self.kind, self.config.model_dump(mode="json"), self.config.seed, options.overwrite
-        )
+        settings = self.config.model_dump(mode="json")
+        return RunFolder.create(path, self.kind, settings, self.config.seed, options.overwrite, settings=settings)
 
     def _stages(self, run: RunFolder, options: RunOptions) -> None:
         config, pretrained = self.config, run.path / "pretrain"
@@ -94,11 +99,6 @@ class KnowledgeJob:
         if config.control:
             control = fine_tuning(config, pretrained, fresh=True)
             run_subrun("finetune", control, run.path / "control", f"{label}fine-tuning, not pretrained", command)
-
-    def _report(self, path: Path) -> None:
-        from attnlab.report.page import write_run_page
-
-        write_run_page(path)
 
 
 def pretraining(config: KnowledgeConfig) -> PretrainConfig:

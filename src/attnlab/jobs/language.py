@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from torch import Tensor, nn
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256, write_text
 from attnlab.base.randomness import seed_everything
+from attnlab.config import check
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
 from attnlab.data.text.reading import Blocks, Stream, must_fill_a_block, read_stream
@@ -26,7 +28,8 @@ from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.jobs.samples import samples_passages, write_samples
 from attnlab.models.gpt import GPT, make_gpt, model_files
 from attnlab.models.loading import load_gpt
-from attnlab.runs import RunFolder
+from attnlab.report.page import Passage
+from attnlab.runs import RunFolder, read_config
 from attnlab.stats.intervals import Mean
 from attnlab.training.callbacks import TrainState
 from attnlab.training.estimate import estimate, measure_speed
@@ -76,12 +79,16 @@ class LanguageJob(TrainingJob[LanguageConfig]):
             files=model_files(config.model, stream.vocabulary),
             facts=facts,
             finish=finish,
-            passages=lambda run, record: samples_passages(run, config.measures),
+            passages=self.passages,
         )
 
     @classmethod
     def load(cls, run: Path) -> TrainedModel:
         return load_gpt(run)
+
+    @classmethod
+    def passages(cls, run: Path, record: dict[str, Any]) -> Sequence[Passage]:
+        return samples_passages(run, check(LanguageConfig, read_config(run)).measures)
 
     @property
     def length(self) -> int:

@@ -22,7 +22,8 @@ from attnlab.jobs.masked_words import MaskedPretraining
 from attnlab.models.asking import accuracy_measure
 from attnlab.models.bert.trained import load_bert
 from attnlab.models.gpt import make_gpt, model_files
-from attnlab.models.loading import load_gpt
+from attnlab.models.loading import VOCABULARY, load_gpt, trains_bert
+from attnlab.runs.settings import is_unchanged
 from attnlab.training.loop import Metric
 from attnlab.training.objectives import Evaluate, NextToken, mean_loss
 
@@ -72,12 +73,12 @@ class PretrainJob(TrainingJob[PretrainConfig]):
     @classmethod
     def load(cls, run: Path) -> TrainedModel:
         """A GPT, or a BERT if the run was trained on masked words."""
-        return load_gpt(run) if (run / "vocabulary.json").is_file() else load_bert(run)
+        return load_bert(run) if trains_bert(run) else load_gpt(run)
 
     def _saved_vocabulary(self) -> Vocabulary | None:
         """The vocabulary of a resumed run: an earlier version may have built it by another rule."""
-        file = None if self.resumed is None else self.resumed / "vocabulary.json"
-        return Vocabulary.read(file) if file is not None and file.is_file() else None
+        run = self.resumed
+        return Vocabulary.read(run / VOCABULARY) if run is not None and is_unchanged(run, VOCABULARY) else None
 
     def _read(self) -> tuple[list[str], dict[str, Any]]:
         """Documents, and facts for the record."""

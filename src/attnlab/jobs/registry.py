@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.base.errors import UserError
-from attnlab.config.classify import ClassifyConfig
-from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.gpt import GPTSection
-from attnlab.config.knowledge import KnowledgeConfig
-from attnlab.config.language import LanguageConfig
-from attnlab.config.pretrain import PretrainConfig
+from attnlab.config.kinds import CONFIGS
 from attnlab.config.recipe import Key, check, leaves
 from attnlab.config.sections import Section
-from attnlab.runs.folder import read_config, read_record, read_status
 from attnlab.runs.own_attention import own_attention
+from attnlab.runs.record import read_record
+from attnlab.runs.settings import trained_config
+from attnlab.runs.status import read_status
 from attnlab.stats.intervals import ACCURACIES, Measure, ranking
 
 if TYPE_CHECKING:
@@ -85,7 +83,7 @@ KINDS = {
             "knowledge",
             "Pretrain, fine-tune on questions and score, in one run.",
             "attnlab knowledge -c knowledge --people 200",
-            KnowledgeConfig,
+            CONFIGS["knowledge"],
             _knowledge,
             (*ACCURACIES, Measure("told_accuracy", "place known in the text", "test")),
         ),
@@ -93,14 +91,14 @@ KINDS = {
             "pretrain",
             "Pretrain a GPT or a BERT on a corpus or a synthetic world.",
             "attnlab pretrain --corpus my.txt --layers 2 --width 128",
-            PretrainConfig,
+            CONFIGS["pretrain"],
             _pretrain,
         ),
         Kind(
             "finetune",
             "Fine-tune a GPT on questions and answers.",
             "attnlab finetune --from runs/my-pretraining --train train.tsv --dev dev.tsv",
-            FinetuneConfig,
+            CONFIGS["finetune"],
             _finetune,
             ACCURACIES,
         ),
@@ -108,7 +106,7 @@ KINDS = {
             "language",
             "Train a GPT on a text read as one stream.",
             "attnlab language --corpus my.txt --steps 500",
-            LanguageConfig,
+            CONFIGS["language"],
             _language,
             (Measure("dev_loss", "validation loss", "dev", "lower", share=False, unit="nats per token"),),
         ),
@@ -116,7 +114,7 @@ KINDS = {
             "classify",
             "Fine-tune a pretrained encoder to classify texts.",
             "attnlab classify --task reviews.csv --tune lora",
-            ClassifyConfig,
+            CONFIGS["classify"],
             _classify,
             ACCURACIES,
             {("data", "score_test"): False},
@@ -140,7 +138,7 @@ def kind_of_run(path: Path) -> Kind:
 
 def saved_config(path: Path) -> Section:
     """The configuration a run was started with; attention whose file is gone or has changed is the run's own copy."""
-    config = check(kind_of_run(path).config, read_config(path))
+    config = check(kind_of_run(path).config, trained_config(path))
     model = getattr(config, "model", None)
     if isinstance(model, GPTSection):
         model.attention = own_attention(path, model.attention)

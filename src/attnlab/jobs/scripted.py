@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +12,8 @@ from attnlab.config.job import JobConfig
 from attnlab.config.recipe import check
 from attnlab.jobs.engine import Trainable, train_run
 from attnlab.jobs.job import RunOptions
-from attnlab.runs import is_run, read_config
+from attnlab.runs import is_run
+from attnlab.runs.settings import trained_config
 
 KIND = "course"
 C = TypeVar("C", bound=JobConfig)
@@ -21,7 +21,6 @@ C = TypeVar("C", bound=JobConfig)
 
 def train_or_resume(job: Trainable[C], folder: Path, label: str, overwrite: bool = False) -> None:
     """Train in `folder`; an existing run must have the same settings and data, and is resumed."""
-    remove_unstarted(folder)
     resume = is_run(folder) and not overwrite
     if resume:
         job.config = settings_of_run(job.config, folder)
@@ -29,16 +28,9 @@ def train_or_resume(job: Trainable[C], folder: Path, label: str, overwrite: bool
     train_run(job, RunOptions(folder, overwrite, resume, label=label, resume_command=command))
 
 
-def remove_unstarted(folder: Path) -> None:
-    """Remove a folder whose process was killed before the run started: it contains no training."""
-    names = {entry.name for entry in folder.iterdir()} if folder.is_dir() else set()
-    if "run.json" not in names and all(n in ("lock", "config.yaml") or n.endswith(".tmp") for n in names):
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def settings_of_run(settings: C, folder: Path) -> C:
     """The configuration the run was started with, machine included; raises if `settings` differ."""
-    saved = check(type(settings), read_config(folder))
+    saved = check(type(settings), trained_config(folder))
     then, now = saved.model_dump(), settings.model_dump()
     for section in ("machine", "batch"):  # the run has what was chosen
         now[section] = {

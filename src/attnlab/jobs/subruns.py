@@ -20,6 +20,7 @@ from attnlab.runs.checkpoints import Checkpoints
 from attnlab.training.callbacks import Callback
 
 PRECISION_FILE = "precision.txt"
+PRECISIONS = ("fp32", "bf16", "fp16")
 
 
 def run_subrun(
@@ -82,8 +83,13 @@ def with_precision(root: Path, config: Section) -> Section:
     """The precision that the first run measured to be faster is that of all: they must be comparable."""
     machine, file = machine_of(config), root / PRECISION_FILE
     if machine.precision == "auto" and file.is_file():
+        precision = file.read_text(encoding="utf-8", errors="replace").strip()
+        if precision not in PRECISIONS:
+            raise UserError(
+                f"{file}: expected {', '.join(PRECISIONS[:-1])} or {PRECISIONS[-1]}, got {precision[:40]!r}."
+            )
         config = config.model_copy()
-        set_machine(config, machine.model_copy(update={"precision": file.read_text(encoding="utf-8").strip()}))
+        set_machine(config, machine.model_copy(update={"precision": precision}))
     return config
 
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import typer
 
+from attnlab.base.children import MODULE
 from attnlab.config.flags import parameter_name
 from attnlab.config.recipe import leaves
 from attnlab.launch.config import ArrayLaunchConfig
 
-PROGRAM = [sys.executable, "-m", "attnlab"]
+PROGRAM = [*MODULE, "attnlab"]
 
 
 def typed_command(context: typer.Context, *without: str) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from attnlab.base.files import write_text
 from attnlab.launch.slurm import SLURM_FOLDER
 
 INDEX = "jobs.txt"
+JOB = re.compile(r"\d+(_\d+)?")  # a job, or a task of an array
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,22 @@ def submissions_of(folder: Path) -> list[Submission]:
     path = folder / SLURM_FOLDER / "job.json"
     try:
         submissions = json.loads(path.read_text(encoding="utf-8"))["submissions"]
+        return [_checked(Submission(**fields)) for fields in submissions]
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} cannot be read: {error}.") from None
-    return [Submission(**fields) for fields in submissions]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise UserError(f"{path} cannot be read as the jobs of this run ({error}): restore or delete it.") from None
+
+
+def _checked(submission: Submission) -> Submission:
+    """Numbers of jobs become file names and arguments of Slurm's commands; runs are below the folder."""
+    if not all(isinstance(job, str) and JOB.fullmatch(job) for job in submission.all):
+        raise ValueError("a job is not a number")
+    if not all(isinstance(run, str) and ".." not in Path(run).parts for run in submission.runs):
+        raise ValueError("a run is not in this folder")
+    if len(submission.runs) != len(submission.jobs):
+        raise ValueError("there is not one run per job")
+    return submission
 
 
 def submitted_folders(root: Path) -> Iterator[Path]:

@@ -76,6 +76,7 @@ def _parameters(slurm: SlurmSection, name: str, at_once: int, after: str | None)
         "array_parallelism": at_once,
         "stderr_to_stdout": True,
         "additional_parameters": {"requeue": True} | more,
+        "setup": ["export PYTHONSAFEPATH=1"],  # modules are not searched for in the folder of the submission
         "ntasks_per_node": 1 if several else None,
         "srun_args": srun or None,
     }

@@ -29,6 +29,7 @@ from submitit.core.job_environment import JobEnvironment
 from submitit.core.utils import DelayedSubmission, UncompletedJobError
 
 from attnlab.base import console
+from attnlab.base.children import MODULE
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
 from attnlab.launch.queue import state_of
@@ -90,7 +91,7 @@ class SlurmTask:
     def _run(self) -> int:
         command = self._command()
         if self.on_each is not None:
-            command = [sys.executable, "-m", "attnlab.launch.node", str(self.on_each), str(self.folder), *command]
+            command = [*MODULE, "attnlab.launch.node", str(self.on_each), str(self.folder), *command]
         if not command:
             return 0
         signal.pthread_sigmask(

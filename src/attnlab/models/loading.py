@@ -10,11 +10,13 @@ from attnlab.attention.registry import handed_in
 from attnlab.base.errors import UserError
 from attnlab.config import check
 from attnlab.config.gpt import GPTSection
+from attnlab.config.pretrain import MASKED_WORDS
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.models.gpt import GPT, make_gpt
 from attnlab.runs import read_config, read_record
 from attnlab.runs.checkpoints import load_best
 from attnlab.runs.own_attention import TEXT, own_attention
+from attnlab.runs.settings import must_be_unchanged, trained_config
 
 
 @dataclass
@@ -28,6 +30,7 @@ class TrainedGPT:
 
 
 GPT_RUNS = ("pretrain", "finetune", "language")
+VOCABULARY = "vocabulary.json"
 
 
 def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
@@ -37,18 +40,28 @@ def load_gpt(run: Path, weights: bool = True) -> TrainedGPT:
         return load_gpt(run / "finetune", weights)
     if kind not in GPT_RUNS:
         raise UserError(f"{run} is a {kind} run: it has no language model.")
-    if not (run / "vocabulary.json").is_file():
+    if trains_bert(run):
         raise UserError(
             f"{run} is a BERT trained on masked words, not a GPT: use it with 'classify --model {run}/model'."
         )
-    vocabulary = Vocabulary.read(run / "vocabulary.json")
-    section = check(GPTSection, read_config(run)["model"])
+    vocabulary = Vocabulary.read(must_be_unchanged(run, VOCABULARY))
+    section = check(GPTSection, trained_config(run).get("model") or {})
     section.attention = own_attention(run, section.attention)
     _same_class(section.attention, run)
     model = make_gpt(section, vocabulary)
     if weights:
         load_best(model, run)
     return TrainedGPT(run, model, vocabulary, section)
+
+
+def trains_bert(run: Path) -> bool:
+    """Whether a run pretrains a BERT on masked words."""
+    objective = read_config(run).get("objective")
+    return (
+        read_record(run)["kind"] == "pretrain"
+        and isinstance(objective, dict)
+        and (objective.get("name") == MASKED_WORDS)
+    )
 
 
 def _same_class(name: str, run: Path) -> None:

@@ -9,28 +9,34 @@
     checkpoints/best-00000150/  the weights with the best dev score, and that score
 
 A checkpoint is written under a temporary name, flushed to disk, then renamed. One that does not match its checksums
-is renamed to `damaged-…` and the one before it is used.
+is not used, and the one before it is; the process that holds the run's lock renames it to `damaged-…`. A reader changes
+nothing: a training may be replacing at any moment what it reads, and then it reads again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import os
-import shutil
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.base.files import sha256, sync, write_text
+from attnlab.base.files import sha256, whole_folder, write_new
+from attnlab.base.leftovers import clean, remove, remove_folder, replaced
 
 Tensors = dict[str, Tensor]
+T = TypeVar("T")
+
+ATTEMPTS, PAUSE = 200, 0.02  # how often a reader begins anew beside a training, and the seconds between
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class Damaged(Exception):
 
 
 class Checkpoints:
-    """The checkpoints of one run."""
+    """The checkpoints of one run, for the process that trains it. `newest`, `best` and `steps` change nothing."""
 
     def __init__(self, folder: Path, keep: int = 2) -> None:
         self.folder = folder
@@ -56,8 +62,8 @@ class Checkpoints:
     def save(self, step: int, tensors: Mapping[str, Tensors], state: Mapping[str, Any]) -> Path:
         """Write the checkpoint of a step, then delete all but the last `keep`."""
         path = self._write(f"step-{step:08d}", tensors, state)
-        for old in self._named("step-")[: -self.keep]:
-            shutil.rmtree(old)
+        for old in self.steps()[: -self.keep]:
+            remove_folder(old)
         return path
 
     def save_best(self, step: int, model: Tensors, state: Mapping[str, Any]) -> Path:
@@ -65,25 +71,33 @@ class Checkpoints:
         path = self._write(f"best-{step:08d}", {"model": model}, state)
         for old in self._named("best-"):
             if old != path:
-                shutil.rmtree(old)
+                remove_folder(old)
         return path
 
-    def newest(self) -> Checkpoint | None:
-        """The newest undamaged checkpoint; damaged ones are reported and renamed."""
-        for path in reversed(self._named("step-")):
+    def repaired(self) -> Checkpoint | None:
+        """The newest undamaged checkpoint, after cleaning up what a killed process left and renaming damaged ones."""
+        clean(self.folder)
+        for path in reversed(self.steps()):
             try:
                 return read_checkpoint(path)
             except Damaged as damage:
                 aside = path.with_name(f"damaged-{path.name}")
-                shutil.rmtree(aside, ignore_errors=True)
+                remove(aside)
                 path.rename(aside)
                 console.warn(f"{path} is damaged ({damage}): renamed to {aside.name}, using the one before.")
         return None
 
+    def newest(self) -> Checkpoint | None:
+        """The newest undamaged checkpoint; damaged ones are reported."""
+        return _stable(self._newest)
+
     def best(self) -> Checkpoint | None:
         """The weights with the best dev score."""
-        found = self._named("best-")
-        return read_checkpoint(found[-1]) if found else None
+        return _stable(self._best)
+
+    def best_or_newest(self) -> Checkpoint | None:
+        """The weights that a run is used with: the best on dev, else the last."""
+        return _stable(lambda: self._best() or self._newest())
 
     def steps(self) -> list[Path]:
         """The folders of all checkpoints that were kept, oldest first."""
@@ -94,45 +108,80 @@ class Checkpoints:
         last = None if self._named("best-") else self.newest()
         if last is not None and set(last.tensors) != {"model"}:
             self._write(last.path.name, {"model": last.tensors["model"]}, last.state)
-        for path in self._named("step-"):
+        for path in self.steps():
             if last is None or path != last.path:
-                shutil.rmtree(path)
+                remove_folder(path)
+
+    def _newest(self) -> Checkpoint | None:
+        for path in reversed(self.steps()):
+            try:
+                return _read_still(path)
+            except Damaged as damage:
+                console.warn(f"{path} is damaged ({damage}): using the one before.")
+        return None
+
+    def _best(self) -> Checkpoint | None:
+        kept = self._named("best-")
+        return _read_still(kept[-1]) if kept else None
 
     def _named(self, prefix: str) -> list[Path]:
-        for old in self.folder.glob(".*.old"):  # killed between two renames: the old one is intact
-            final = self.folder / old.name[1:-4]
-            if not final.exists():
-                old.rename(final)
-        return sorted(self.folder.glob(f"{prefix}*")) if self.folder.is_dir() else []
+        """In order; one that a kill left between two renames under its temporary name."""
+        paths = {path.name: path for path in self.folder.glob(f"{prefix}*")} if self.folder.is_dir() else {}
+        paths |= {final.name: path for path, final in replaced(self.folder) if final.name.startswith(prefix)}
+        return [paths[name] for name in sorted(paths)]
 
     def _write(self, name: str, tensors: Mapping[str, Tensors], state: Mapping[str, Any]) -> Path:
-        self.folder.mkdir(exist_ok=True)
-        final, temporary = self.folder / name, self.folder / f".{name}.tmp"
-        shutil.rmtree(temporary, ignore_errors=True)  # from a process that was killed while writing
-        temporary.mkdir()
-        try:
+        final = self.folder / name
+        with whole_folder(final) as partial:
             for stem, group in tensors.items():
-                _write_bytes(temporary / f"{stem}.safetensors", save(group))
-            _write_bytes(temporary / "state.json", json.dumps(state, indent=1).encode())
-            checksums = {path.name: sha256(path) for path in sorted(temporary.iterdir())}
-            write_text(temporary / "checksums.json", json.dumps(checksums, indent=1))
-            sync(temporary)
-            if final.exists():  # the same step again: the old one is deleted after the new one is in place
-                os.replace(final, self.folder / f".{name}.old")
-            os.replace(temporary, final)
-            sync(self.folder)
-            shutil.rmtree(self.folder / f".{name}.old", ignore_errors=True)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+                write_new(partial / f"{stem}.safetensors", save(group))
+            write_new(partial / "state.json", json.dumps(state, indent=1).encode())
+            checksums = {path.name: sha256(path) for path in sorted(partial.iterdir())}
+            write_new(partial / "checksums.json", json.dumps(checksums, indent=1).encode())
         return final
+
+
+class _Replaced(Exception):
+    """A checkpoint was replaced or deleted while it was read."""
+
+
+def _stable(read: Callable[[], T]) -> T:
+    """What `read` returns once no training changes what it reads meanwhile."""
+    for _ in range(ATTEMPTS):
+        try:
+            return read()
+        except _Replaced:
+            time.sleep(PAUSE)
+    raise UserError("the checkpoints are replaced faster than they can be read: try again when the training is slower.")
+
+
+def _read_still(path: Path) -> Checkpoint:
+    """A checkpoint; `_Replaced` if its folder is not the same one before and after."""
+    before = _identity(path)
+    try:
+        return read_checkpoint(path)
+    except Damaged:
+        if before is None or _identity(path) != before:
+            raise _Replaced from None
+        raise
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_ctime_ns
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """A checkpoint, verified by its checksums before anything in it is used."""
     try:
         checksums = json.loads((path / "checksums.json").read_text(encoding="utf-8"))
+        if not isinstance(checksums, dict) or "state.json" not in checksums:
+            raise Damaged("checksums.json has no checksums")
         for name, expected in checksums.items():
-            if sha256(path / name) != expected:
+            if "/" in name or sha256(path / name) != expected:
                 raise Damaged(f"{name} does not match its checksum")
         tensors = {
             name.removesuffix(".safetensors"): load_file(path / name)
@@ -140,18 +189,13 @@ def read_checkpoint(path: Path) -> Checkpoint:
             if name.endswith(".safetensors")
         }
         state = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        if not isinstance(state, dict):
+            raise Damaged("state.json has no state")
     except FileNotFoundError as error:
-        raise Damaged(f"{Path(error.filename).name} is missing") from None
-    except (OSError, ValueError, AttributeError) as error:
+        raise Damaged(f"{Path(error.filename or 'a file').name} is missing") from None
+    except (OSError, ValueError, RecursionError, SafetensorError) as error:
         raise Damaged(f"unreadable: {error}") from None
     return Checkpoint(path, tensors, state)
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def weights_of(model: torch.nn.Module) -> Tensors:
@@ -168,6 +212,15 @@ def weights_of(model: torch.nn.Module) -> Tensors:
             if name not in base_weights:
                 kept[name] = tensor.detach().cpu().contiguous()
     return kept
+
+
+def weights_checksum(model: nn.Module) -> str:
+    """The checksum of a model's weights: names, types, shapes and values."""
+    checksum = hashlib.sha256()
+    for name, tensor in sorted(weights_of(model).items()):
+        checksum.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+        checksum.update(tensor.reshape(-1).view(torch.uint8).numpy().tobytes())
+    return checksum.hexdigest()
 
 
 def load_weights(model: torch.nn.Module, weights: Tensors) -> None:
@@ -187,14 +240,15 @@ def load_weights(model: torch.nn.Module, weights: Tensors) -> None:
 
 def load_best(model: nn.Module, run: Path) -> None:
     """Load a run's best weights on dev into `model`, or the last ones if nothing was evaluated."""
-    checkpoints = Checkpoints(run / "checkpoints")
     try:
-        checkpoint = checkpoints.best() or checkpoints.newest()
+        checkpoint = Checkpoints(run / "checkpoints").best_or_newest()
     except Damaged as damage:
         raise UserError(f"{run}: its best checkpoint is damaged ({damage}).") from None
     if checkpoint is None:
         raise UserError(f"{run} has no checkpoint yet: wait for it, or resume it with 'attnlab resume {run}'.")
     try:
         load_weights(model, checkpoint.tensors["model"])
+    except KeyError:
+        raise UserError(f"{run}: {checkpoint.path.name} has no weights.") from None
     except ValueError as error:
         raise UserError(f"{run}: {error}.") from None

@@ -1,53 +1,76 @@
 """A run is a folder that explains itself.
 
     config.yaml      the resolved configuration
-    run.json         kind, command line, versions, machine, git commit, seed, settings the lab changed
-    status.json      queued, running, finished, failed (with the reason) or interrupted
+    run.json         see attnlab.runs.record; written last when a run begins
+    status.json      see attnlab.runs.status
     metrics.jsonl    one line per measurement, written at once
     checkpoints/     see attnlab.runs.checkpoints
     figures/, report.html
     slurm/           see attnlab.launch: exists before the run, when a cluster runs it
     inputs/          data and code that were handed in from Python: exists before the run as well
 
-One process at a time may write to it, by a lock of the operating system, which a crash releases.
+One process at a time may write to it, by a lock of the operating system, which a crash releases. Who does not hold it
+renames, deletes and writes nothing in the run; what is computed from a finished run gets folders of its own
+(evaluations/).
 """
 
 from __future__ import annotations
 
 import json
-import platform
 import shlex
-import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import psutil
 import yaml
 from filelock import FileLock, Timeout
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
+from attnlab.base.leftovers import clean, is_leftover, remove
+from attnlab.base.secrets import without_passwords
+from attnlab.runs.links import must_stay_inside
+from attnlab.runs.own_attention import COPY, TEXT
+from attnlab.runs.record import RECORD, is_run, read_record, read_stored, write_record
+from attnlab.runs.settings import CONFIG, is_unchanged, read_config, text_checksum
+from attnlab.runs.status import LOCK, STATES, STATUS, now, own_status, read_status
+
+__all__ = [
+    "INPUTS",
+    "KEPT",
+    "ROOT",
+    "STATES",
+    "RunFolder",
+    "called_from_python",
+    "command",
+    "fresh_path",
+    "is_run",
+    "may_begin",
+    "must_be_free",
+    "new_folder",
+    "read_config",
+    "read_record",
+    "read_status",
+]
 
 ROOT = Path("runs")  # the default folder for runs
-STATES = ("queued", "running", "finished", "failed", "interrupted")
 INPUTS = "inputs"
-KEPT = {"lock", "slurm", INPUTS}  # what a folder may contain before its run begins
-
+KEPT = {LOCK, "slurm", INPUTS}  # what a folder may contain before its run begins
+BEFORE_RECORD = {STATUS, CONFIG, "vocabulary.json", COPY, TEXT}  # what is written before run.json
+PATIENCE = 0.5  # seconds to wait for a lock: whoever looks whether a run is active holds it for an instant
 
 _call: ContextVar[str] = ContextVar("call", default="")
 
 
 @contextmanager
 def called_from_python(call: str) -> Iterator[None]:
-    """Inside, this call is what runs record as the command that started them."""
-    token = _call.set(call)
+    """Inside, this call is what runs record as the command that started them; of two, the outer one."""
+    token = _call.set(_call.get() or call)
     try:
         yield
     finally:
@@ -56,7 +79,14 @@ def called_from_python(call: str) -> Iterator[None]:
 
 def command() -> str:
     """The command line, or the call from Python, that this process carries out."""
-    return _call.get() or shlex.join([*_program(), *sys.argv[1:]])
+    return without_passwords(_call.get() or shlex.join([*_program(), *sys.argv[1:]]))
+
+
+@contextmanager
+def called_by_command() -> Iterator[None]:
+    """Inside, runs record the command line, whatever functions of the API carry it out."""
+    with called_from_python(command()):
+        yield
 
 
 class RunFolder:
@@ -67,8 +97,17 @@ class RunFolder:
         self._lock = lock
 
     @classmethod
-    def create(cls, path: Path, kind: str, config: Mapping[str, Any], seed: int, overwrite: bool = False) -> RunFolder:
-        """A new run folder; an existing one only with `overwrite`, and never one in use."""
+    def create(
+        cls,
+        path: Path,
+        kind: str,
+        config: Mapping[str, Any],
+        seed: int,
+        overwrite: bool = False,
+        files: Mapping[str, str] | None = None,
+        **facts: Any,
+    ) -> RunFolder:
+        """A new run folder with these files and facts; an existing one only with `overwrite`, and never one in use."""
         try:
             path.mkdir(parents=True)
         except FileExistsError:
@@ -78,28 +117,48 @@ class RunFolder:
         run = cls(path, _locked(path))
         try:
             may_begin(path, overwrite)  # again: another run may have ended before the lock was taken
-        except UserError:
+            run._clear()
+            run._begin(kind, config, seed, files or {}, facts)
+        except OSError as error:
+            run.close()
+            raise UserError(f"{path}: the run cannot be stored there: {error.strerror}.") from None
+        except BaseException:
             run.close()
             raise
-        run._clear()
-        run._describe(kind, config, seed)
-        run.set_status("running")
         return run
 
     @classmethod
     def reopen(cls, path: Path) -> RunFolder:
-        """An existing run, to be resumed."""
+        """An existing run, to be resumed; what a killed process left is cleaned up."""
         read_record(path)  # raises for a folder that is not a run
+        must_stay_inside(path)
         run = cls(path, _locked(path))
-        run.update_record(resumed=[*read_record(path).get("resumed", []), _now()])
-        run.set_status("running")
+        try:
+            run.clean()
+            run._restore_config()
+            run.update_record(resumed=[*read_record(path).get("resumed", []), now()])
+            run.set_status("running")
+        except OSError as error:
+            run.close()
+            raise UserError(f"{path}: the run cannot be changed: {error.strerror}.") from None
+        except BaseException:
+            run.close()
+            raise
         return run
+
+    @classmethod
+    def hold(cls, path: Path) -> RunFolder:
+        """An existing run whose state stays as it is, while this process changes a file in it."""
+        read_record(path)
+        must_stay_inside(path)
+        return cls(path, _locked(path))
 
     @classmethod
     def join(cls, path: Path) -> RunFolder:
         """A run that several processes write to: each takes the lock only while it changes something."""
         read_record(path)
-        return cls(path, FileLock(path / "lock"))
+        must_stay_inside(path)
+        return cls(path, FileLock(path / LOCK))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -126,55 +185,73 @@ class RunFolder:
 
     def set_status(self, state: str, reason: str = "") -> None:
         """Write the state of the run, in a file that is replaced in one step."""
-        process = psutil.Process()
-        status = {
-            "state": state,
-            "reason": reason,
-            "at": _now(),
-            "pid": process.pid,
-            "process_started": process.create_time(),
-            "host": platform.node(),
-        }
-        write_text(self.path / "status.json", json.dumps(status, indent=1) + "\n")
+        write_text(self.path / STATUS, json.dumps(own_status(state, reason), indent=1) + "\n")
 
     def note_change(self, text: str) -> None:
         """Print and record a decision of the lab, such as a setting it chose or changed."""
         console.warn(text)
-        self.update_record(changes=[*read_record(self.path).get("changes", []), text])
+        self.update_record(changes=[*read_record(self.path)["changes"], text])
 
     def update_record(self, **values: Any) -> None:
         """Add to run.json."""
-        record = {**read_record(self.path), **values}
-        write_text(self.path / "run.json", json.dumps(record, indent=1, default=str) + "\n")
+        write_record(self.path, {**read_stored(self.path), **values})
 
     def write_config(self, config: Mapping[str, Any]) -> None:
-        write_text(self.path / "config.yaml", yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
+        write_text(self.path / CONFIG, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True))
 
-    def _describe(self, kind: str, config: Mapping[str, Any], seed: int) -> None:
-        from attnlab.base.machine import facts
+    def complete(self, texts: Mapping[str, str], **facts: Any) -> None:
+        """Write what is missing or damaged in a run that is resumed; the files are those it started with."""
+        for name, text in texts.items():
+            if not is_unchanged(self.path, name):
+                write_text(self.path / name, text)
+                console.warn(f"{self.path / name} was missing or damaged: written again.")
+        record = read_stored(self.path)
+        missing = {name: value for name, value in facts.items() if name not in record}
+        if missing:  # a run of an earlier version, which wrote them after run.json
+            self.update_record(**missing)
 
+    def clean(self) -> None:
+        """Put back or delete what a killed process left under temporary names; of runs inside, each does its own."""
+        for folder in (self.path, *(self.path / name for name in ("checkpoints", "figures", "model"))):
+            clean(folder)
+
+    def _restore_config(self) -> None:
+        settings = read_stored(self.path).get("settings")
+        if settings and not (self.path / CONFIG).exists():
+            self.write_config(settings)
+            console.warn(f"{self.path / CONFIG} was missing: written again from {RECORD}.")
+
+    def _begin(
+        self, kind: str, config: Mapping[str, Any], seed: int, files: Mapping[str, str], facts: Mapping[str, Any]
+    ) -> None:
+        """Write everything that belongs to a run before run.json, which makes it one."""
+        from attnlab.base.machine import facts as machine
+
+        self.set_status("running")
+        self.write_config(config)
+        for name, text in files.items():
+            write_text(self.path / name, text)
         record = {
             "kind": kind,
             "command": command(),
             "folder": str(Path.cwd()),
-            "started": _now(),
+            "started": now(),
             "seed": seed,
-            "versions": facts.versions(),
-            "machine": facts.describe(),
-            "git": facts.git_commit(Path.cwd()),
+            "versions": machine.versions(),
+            "machine": machine.describe(),
+            "git": machine.git_commit(Path.cwd()),
             "changes": [],
+            **facts,
         }
-        self.write_config(config)
-        write_text(self.path / "run.json", json.dumps(record, indent=1) + "\n")
+        if files:
+            record["files"] = {name: text_checksum(text) for name, text in files.items()}
+        write_record(self.path, record)
 
     def _clear(self) -> None:
-        for entry in self.path.iterdir():
-            if entry.name in KEPT:
-                continue
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry)
-            else:
-                entry.unlink()
+        """Delete what was in the folder, run.json last: until then it is a run, which can be replaced again."""
+        for entry in sorted(self.path.iterdir(), key=lambda entry: entry.name == RECORD):
+            if entry.name not in KEPT:
+                remove(entry)
 
 
 def fresh_path(root: Path, kind: str) -> Path:
@@ -203,113 +280,45 @@ def may_begin(path: Path, overwrite: bool = False) -> None:
     """Raise if a run cannot begin in this folder."""
     if not path.is_dir():
         raise UserError(f"{path} is a file: choose another folder for the run.")
-    content = {entry.name for entry in path.iterdir()} - KEPT
-    if content and not overwrite:
+    content = {entry.name for entry in path.iterdir() if not is_leftover(entry)} - KEPT
+    if not content or (RECORD not in content and (path / LOCK).is_file() and content <= BEFORE_RECORD):
+        return  # empty, or of a process that was killed before its run began
+    if not overwrite:
         raise UserError(
             f"{path} already exists: choose another --run, resume it with 'attnlab resume {path}', "
             "or replace it with --overwrite."
         )
-    if content and "run.json" not in content:
+    if RECORD not in content:
         raise UserError(f"{path} is not a run folder, so --overwrite does not delete it: choose another --run.")
 
 
 def _locked(path: Path) -> FileLock:
-    lock = FileLock(path / "lock")
+    lock = FileLock(path / LOCK)
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=PATIENCE, poll_interval=0.02)
     except Timeout:
         status = read_status(path)
         holder = f"process {status.get('pid', '?')} on {status.get('host', '?')}"
         raise UserError(f"{path} is in use by {holder}: wait for it or choose another --run.") from None
+    except OSError as error:
+        raise UserError(_why_not_locked(path / LOCK, error)) from None
     return lock
+
+
+def _why_not_locked(lock: Path, error: OSError) -> str:
+    if lock.is_symlink() or lock.is_dir():
+        what = "a link" if lock.is_symlink() else "a folder"
+        return f"{lock} is {what}, not the lock of a run: remove it."
+    return f"{lock.parent} cannot be locked: {error.strerror}: a run needs a folder that can be written to."
 
 
 def must_be_free(path: Path) -> None:
     """Raise if another process writes to this run."""
-    if (path / "lock").exists():
+    if (path / LOCK).exists():
         _locked(path).release()
-
-
-def is_run(path: Path) -> bool:
-    return (path / "run.json").is_file()
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """The content of run.json; raises if there is none."""
-    try:
-        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        what = "is not a run folder: it has no run.json" if path.is_dir() else "does not exist"
-        raise UserError(f"{path} {what} ('attnlab runs' lists the runs).") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path / 'run.json'} cannot be read: {error}.") from None
-    return dict(record)
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """The resolved configuration of a run, as plain values."""
-    from attnlab.config.recipe import read_yaml
-
-    return read_yaml(path / "config.yaml")[0]
-
-
-def read_status(path: Path) -> dict[str, Any]:
-    """The content of status.json; a run marked 'running' whose process has ended was interrupted."""
-    try:
-        status = dict(json.loads((path / "status.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {"state": "interrupted", "reason": "it was killed before it wrote its status"}
-    if status.get("state") == "running" and not _alive(status):
-        status.update(state="interrupted", reason="its process was lost")
-    return status
-
-
-def _alive(status: Mapping[str, Any]) -> bool:
-    if status.get("host") != platform.node():
-        return True  # on another machine, where only that one can check
-    try:
-        process = psutil.Process(int(status["pid"]))
-        return abs(process.create_time() - float(status["process_started"])) < 2
-    except (psutil.Error, KeyError, ValueError):
-        return False
 
 
 def _program() -> list[str]:
     """How this process was started: the lab's command, or a script."""
     script = Path(sys.argv[0])
     return ["python", str(script)] if script.suffix == ".py" and script.stem != "__main__" else ["attnlab"]
-
-
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="seconds")
-
-
-class ReadOnlyRun(RunFolder):
-    """A run folder that this process does not change."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, FileLock(path / "lock"))
-
-    def close(self) -> None: ...
-
-    def set_status(self, state: str, reason: str = "") -> None: ...
-
-    def note_change(self, text: str) -> None: ...
-
-    def update_record(self, **values: Any) -> None: ...
-
-    def write_config(self, config: Mapping[str, Any]) -> None: ...
-
-
-def open_shared(open_run: Callable[[], RunFolder]) -> RunFolder:
-    """The run that the first process opens; the others get it read-only."""
-    from attnlab.distributed.team import current  # loads torch
-
-    runs: list[RunFolder] = []
-
-    def path() -> Path:
-        runs.append(open_run())
-        return runs[0].path
-
-    shared_path = current().from_first(path)
-    return runs[0] if runs else ReadOnlyRun(shared_path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from attnlab.base import console
+from attnlab.runs.settings import must_be_unchanged
 
 COPY = "attention.py"
 TEXT = "attention.txt"
@@ -19,6 +20,7 @@ def own_attention(run: Path, name: str) -> str:
     copy = next((file for file in (run / COPY, run / "pretrain" / COPY) if file.is_file()), None)
     if not name.endswith(".py") or copy is None or same_code(name, str(copy)):
         return name
+    must_be_unchanged(copy.parent, COPY)
     what = "has changed since" if Path(name).is_file() else "is gone since"
     console.warn(f"{name} {what} {run} was trained with it: its own copy, {copy}, is used.")
     return str(copy.absolute())

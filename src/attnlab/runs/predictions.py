@@ -57,12 +57,12 @@ def read_examples(run: Path, split: str) -> list[PredictedExample] | None:
     if not path.is_file():
         return None
     examples = []
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:  # lines end at a newline only: other separators are characters of a text
         for number, line in enumerate(file, start=1):
             try:
                 row = {OLD_NAMES.get(name, name): value for name, value in json.loads(line).items()}
                 examples.append(PredictedExample(**row))
-            except (ValueError, TypeError, AttributeError):
+            except (ValueError, TypeError, AttributeError, RecursionError):
                 raise UserError(
                     f"{path}, line {number}: expected a prediction with text, label and predicted: run it again."
                 ) from None

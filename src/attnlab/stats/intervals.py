@@ -76,6 +76,43 @@ class Mean:
         return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
 
 
+@dataclass(frozen=True)
+class PositiveMean(Mean):
+    """The mean of what is never below 0, such as a speed: Student's interval of the logarithms, and its middle.
+
+    The middle is the geometric mean, and both ends are above 0 however few the runs and however far apart.
+    """
+
+    @property
+    def _logarithms(self) -> Mean:
+        return Mean(tuple(math.log(value) for value in self.values))
+
+    @property
+    def mean(self) -> float:
+        return math.exp(self._logarithms.mean)
+
+    @property
+    def half_width(self) -> None:
+        """The interval is not symmetric."""
+        return
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        ends = self._logarithms.interval
+        return None if ends is None else (_exp(ends[0]), _exp(ends[1]))
+
+    def text(self, form: str) -> str:
+        """90,000 (80,000 to 101,000), or the number alone for a single run."""
+        if not self.count:
+            return "not measured"
+        ends = self.interval
+        return f"{self.mean:{form}}" + (f" ({ends[0]:{form}} to {ends[1]:{form}})" if ends else "")
+
+
+def _exp(logarithm: float) -> float:
+    return math.exp(min(logarithm, 700.0))
+
+
 def student_95(degrees: int) -> float:
     """t such that 95% of Student's distribution lie between -t and t."""
     from scipy.special import stdtrit  # scipy.stats takes a second to import

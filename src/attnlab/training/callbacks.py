@@ -40,6 +40,15 @@ class TrainState:
     metrics_position: int = 0
     last: dict[str, float] = field(default_factory=dict)  # the last evaluation's values
 
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> TrainState:
+        """A saved state; raises if a number in it is none."""
+        state = cls(**saved)
+        for name, default in vars(cls()).items():
+            if isinstance(default, int | float) and not isinstance(getattr(state, name), int | float):
+                raise TypeError(f"{name} is {getattr(state, name)!r}")
+        return state
+
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -219,14 +228,43 @@ class Step:
     where: Where
 
 
+@dataclass
+class Sums:
+    """Over the settled steps since the last logged line; a checkpoint has them, so that a resumed run logs the same."""
+
+    loss: float = 0.0  # weighted by tokens
+    lr: float = 0.0  # of the last step
+    norm: float | None = None  # of the last step
+    seconds: float = 0.0
+    examples: int = 0
+    tokens: int = 0
+    positions: int = 0
+
+    def add(self, report: StepReport, loss: float, norm: float | None) -> None:
+        self.loss += loss * report.tokens
+        self.lr, self.norm = report.lr, norm
+        self.seconds += report.seconds
+        self.examples += report.examples
+        self.tokens += report.tokens
+        self.positions += report.positions
+
+
 class Window:
     """The steps since the last logged line; losses stay on the device until they are needed."""
 
     def __init__(self) -> None:
         self.pending: list[Step] = []  # losses still on the device
-        self.reports: list[StepReport] = []
-        self.losses: list[float] = []
-        self.norm: float | None = None
+        self.sums = Sums()
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Window:
+        window = cls()
+        window.sums = Sums(**saved)
+        return window
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settled steps, in plain values for a checkpoint."""
+        return asdict(self.sums)
 
     def add(self, report: StepReport, loss: Tensor, norm: Tensor | None, where: Where) -> None:
         self.pending.append(Step(report, loss, norm, where))
@@ -238,29 +276,25 @@ class Window:
             return None
         losses = processes.total(torch.stack([step.loss.float() for step in steps]).tolist())
         norms = [None] * len(steps) if steps[0].norm is None else _floats([step.norm for step in steps])
-        self.reports += [step.report for step in steps]
-        self.losses += losses
-        self.norm = norms[-1]
         for step, loss, norm in zip(steps, losses, norms, strict=True):
             if not math.isfinite(loss):
                 return NotFinite(f"the loss is {loss}", step.report.lr, step.where)
             if norm is not None and not math.isfinite(norm) and not infinite_norms:
                 return NotFinite(f"the gradient norm is {norm}", step.report.lr, step.where)
+            self.sums.add(step.report, loss, norm)
         return None
 
     def line(self) -> LogLine:
-        """The settled steps as one line: the loss is weighted by tokens."""
-        reports, losses = self.reports, self.losses
-        self.reports, self.losses = [], []
-        tokens = sum(report.tokens for report in reports)
+        """The settled steps as one line."""
+        sums, self.sums = self.sums, Sums()
         return LogLine(
-            loss=sum(loss * report.tokens for loss, report in zip(losses, reports, strict=True)) / max(1, tokens),
-            lr=reports[-1].lr,
-            gradient_norm=self.norm,
-            seconds=sum(report.seconds for report in reports),
-            examples=sum(report.examples for report in reports),
-            tokens=tokens,
-            positions=sum(report.positions for report in reports),
+            sums.loss / max(1, sums.tokens),
+            sums.lr,
+            sums.norm,
+            sums.seconds,
+            sums.examples,
+            sums.tokens,
+            sums.positions,
         )
 
 

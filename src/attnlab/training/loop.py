@@ -20,7 +20,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
 
-from attnlab.base.errors import RunFailed, first_line
+from attnlab.base.errors import RunFailed, UserError, first_line
 from attnlab.base.interrupts import Interrupted, Stopped, StopRequest
 from attnlab.base.randomness import random_untouched
 from attnlab.config import TrainingSection
@@ -34,7 +34,13 @@ from attnlab.training.compiling import compiled
 from attnlab.training.objectives import Evaluate, Objective, StepLoss
 from attnlab.training.optimizers import Schedule, load_optimizer, optimizer_tensors
 
-DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+NOT_WRITTEN = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "a file would be larger than this process may write (ulimit -f)",
+    errno.EROFS: "the file system has become read-only",
+    errno.EIO: "the disk reports an error",
+}
 
 
 @dataclass(frozen=True)
@@ -113,11 +119,11 @@ class Trainer:
             self._run_or_save()
             self._gather_sharded()
         except OSError as error:
-            if error.errno not in DISK_FULL:
+            if error.errno not in NOT_WRITTEN:
                 raise
             raise RunFailed(
-                f"the disk is full: the checkpoint of step {self.state.step} could not be written. "
-                "The earlier checkpoints are complete: free some space and resume."
+                f"{NOT_WRITTEN[error.errno]}: the checkpoint of step {self.state.step} could not be written. "
+                "The earlier checkpoints are complete: mend that and resume."
             ) from error
         finally:
             self._notify("on_end", self.state)
@@ -328,7 +334,7 @@ class Trainer:
         if not self.processes.first:
             return
         self._notify("on_save", self.state)
-        state = {"training": self.state.to_dict(), "random": plain}
+        state = {"training": self.state.to_dict(), "window": self.window.to_dict(), "random": plain}
         if self.accelerator.scaler is not None:  # fp16's loss scaling adapts during training
             state["scaler"] = self.accelerator.scaler.state_dict()
         self.checkpoints.save(self.state.step, tensors, state)
@@ -338,6 +344,14 @@ class Trainer:
         checkpoint = self._newest()
         if checkpoint is None:
             return False
+        try:
+            self._load(checkpoint)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            reason = f"no {error}" if isinstance(error, KeyError) else first_line(error)
+            raise UserError(f"{checkpoint.path} does not belong to this run ({reason}): delete it.") from error
+        return True
+
+    def _load(self, checkpoint: Checkpoint) -> None:
         model = self.accelerator.unwrap_model(self.model)
         load_weights(self.accelerator.unwrap_model(self.whole), checkpoint.tensors["model"])
         if self.whole is not self.model:
@@ -346,14 +360,14 @@ class Trainer:
         load_random_of(self.processes.rank, checkpoint.tensors["random"], checkpoint.state["random"])
         if self.accelerator.scaler is not None:
             self.accelerator.scaler.load_state_dict(checkpoint.state["scaler"])
-        self.state = TrainState(**checkpoint.state["training"])
-        return True
+        self.state = TrainState.from_dict(checkpoint.state["training"])
+        self.window = Window.from_dict(checkpoint.state.get("window", {}))  # earlier versions have none
 
     def _newest(self) -> Checkpoint | None:
         """The first process chooses, and sets damaged ones aside; the others read the same."""
         if self.checkpoints is None:
             return None
-        checkpoint = self.checkpoints.newest() if self.processes.first else None
+        checkpoint = self.checkpoints.repaired() if self.processes.first else None
         path = self.processes.from_first(lambda: checkpoint.path if checkpoint is not None else None)
         return checkpoint if checkpoint is not None or path is None else read_checkpoint(path)
 

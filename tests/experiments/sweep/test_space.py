@@ -57,7 +57,7 @@ def test_names_are_as_short_as_they_can_be() -> None:
         ({"vary": "x=1,2", "trials": 3}, "--trials is for random and guided"),
         ({"vary": "x=1,2", "prune": "median"}, "consists of several runs"),
         ({"vary": "x=1,2", "store": "mysql://here"}, "expected journal"),
-        ({"vary": "x=1,2", "store": "postgresql://me:secret@here/db"}, "leave the password out"),
+        ({"vary": "x=1,2", "store": "postgresql://me:secret@here/db"}, "a password does not belong in it"),
         ({"vary": "x=1,2", "search": "gird"}, "'grid', 'random' or 'guided'"),
         ({"job": "pretrain", "vary": "x=1,2"}, "unknown job 'pretrain'"),
     ],

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import random
-import shutil
 import signal
 import sqlite3
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.experiments.sweep.database import Database, running
 
 from attnlab.base.errors import UserError
 from attnlab.experiments import store
@@ -26,36 +23,13 @@ from attnlab.runs import read_record, read_status
 
 Toy = Callable[..., Any]
 FORK = multiprocessing.get_context("fork")  # what is imported is shared: a worker starts at once
-SERVER = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
 PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
-    """A server of its own on the loopback, in a temporary folder."""
-    pytest.importorskip("psycopg")
-    if not SERVER:
-        pytest.skip("PostgreSQL's server is not installed: apt-get install postgresql")
-    root = os.geteuid() == 0
-    as_user = ["runuser", "-u", "postgres", "--"] if root else []  # the server refuses to run as root
-
-    def call(tool: str, *words: str) -> None:
-        command = [*as_user, str(SERVER[-1].with_name(tool)), "-D", f"{folder}/data", *words]
-        with open(f"{folder}/{tool}.txt", "w+") as said:  # a pipe would stay open in the server
-            done = subprocess.run(command, stdout=said, stderr=said, cwd=folder)
-            assert done.returncode == 0, Path(said.name).read_text()
-
-    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
-        if root:
-            shutil.chown(folder, "postgres")
-        port = random.Random().randint(20000, 60000)
-        options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories={folder} -c fsync=off"
-        call("initdb", "-U", "lab", "-A", "trust", "-N", "--no-locale", "-E", "SQL_ASCII")
-        call("pg_ctl", "-w", "-l", f"{folder}/log", "-o", options, "start")
-        try:
-            yield f"postgresql://lab@127.0.0.1:{port}/postgres"
-        finally:
-            call("pg_ctl", "-m", "immediate", "stop")
+def postgres() -> Iterator[Database]:
+    with running() as database:
+        yield database
 
 
 def wait_for(what: Callable[[], Any]) -> Any:
@@ -91,7 +65,7 @@ def test_a_killed_workers_cell_goes_back_and_no_cell_is_done_twice(
     kind: str, toy: Toy, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     address = {"journal": "journal", "sqlite": f"sqlite:///{tmp_path / 'store.db'}"}.get(kind)
-    address = address or request.getfixturevalue("postgres")
+    address = address or request.getfixturevalue("postgres").address
     path = tmp_path / "sweep"
     first, second = two_at_work(toy(vary="x=0,1,2,3,4,5", hill={"gate": True}, store=address), path)
     os.kill(first.pid, signal.SIGKILL)

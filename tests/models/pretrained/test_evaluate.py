@@ -57,7 +57,7 @@ def test_mistakes_are_one_sentence(run: Path, tmp_path: Path) -> None:
     (tmp_path / "bare.txt").write_text("a good film\n")
     (tmp_path / "wrong.csv").write_text("remark,label\nthe film is good,splendid\n")
     for words, sentence in (
-        ([run], "FILE is missing: give labelled texts"),
+        ([run], "the file is missing: give labelled texts"),
         ([run, tmp_path / "bare.txt"], "have no labels to compare with"),
         ([run, tmp_path / "wrong.csv"], "'splendid'"),
         ([run, tmp_path / "bare.txt", "--stride", 3], "--stride is for a text"),

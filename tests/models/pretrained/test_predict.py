@@ -1,7 +1,9 @@
 """`attnlab predict`: the same from texts, lines and files of every kind; mistakes are one sentence."""
 
+import csv
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -50,7 +52,7 @@ def refused(*words: object, stdin: str | None = None) -> str:
 
 def rows(done: Result) -> list[dict[str, Any]]:
     assert done.exit_code == 0, done.exception
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
 
 
 def test_predictions_are_those_the_run_has_written(run: Path) -> None:
@@ -155,6 +157,31 @@ def test_mistakes_are_reported_with_file_and_line(tmp_path: Path, run: Path, att
         run, "--file", labels
     )
     assert "does not exist" in refused(tmp_path / "nowhere", "--text", "a")
-    assert "there is no folder" in refused(run, "--text", "a", "--out", tmp_path / "no" / "out.txt")
+    assert "does not exist: create it first" in refused(run, "--text", "a", "--out", tmp_path / "no" / "out.txt")
     done: subprocess.CompletedProcess[str] = attnlab("predict", run, "--text", "good", "--device", "tpu")
     assert done.returncode == 2 and done.stderr.startswith("error: --device") and not done.stdout
+
+
+def test_the_ending_of_the_file_decides_its_format(tmp_path: Path, run: Path) -> None:
+    texts = ["good film", '=1+1 good, "really"', "'-1 bad", "[/] $x_$ a\u2028b", "\x1b[31mred"]
+    words = [word for text in texts for word in ("--text", text)]
+    for name in ("a.csv", "a.tsv", "a.jsonl"):
+        assert predict(run, *words, "--out", tmp_path / name).exit_code == 0
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert [row["text"] for row in cells] == ["good film", '\'=1+1 good, "really"', "''-1 bad", *texts[3:]]
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [row["text"] for row in lines] == texts
+    tabs = [line.split("\t") for line in (tmp_path / "a.tsv").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [row[0] for row in tabs] == [row["predicted"] for row in cells] == [row["predicted"] for row in lines]
+    again = rows(predict(run, "--file", tmp_path / "a.csv", "--json"))
+    assert [row["text"] for row in again] == texts
+    assert "is a folder" in refused(run, "--text", "a", "--out", "")
+    assert "contradict each other" in refused(run, "--text", "a", "--json", "--out", tmp_path / "b.csv")
+
+
+def test_a_terminal_obeys_no_text(run: Path) -> None:
+    for form in ((), ("--json",)):
+        done = predict(run, "--text", "\x1b[31mred \x9b2J good", *form)
+        assert done.exit_code == 0 and not re.search("[\x1b\x9b]", done.stdout)
+    assert rows(done)[0]["text"] == "\x1b[31mred \x9b2J good"

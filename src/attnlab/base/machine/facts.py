@@ -136,6 +136,13 @@ def describe() -> dict[str, Any]:
     }
 
 
+GIT = (
+    *("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}"),
+    *("-c", "protocol.allow=never"),
+)
+"""Without the programs that a repository can name in its own files: it may be somebody else's."""
+
+
 def git_commit(folder: Path) -> dict[str, Any] | None:
     """The commit checked out around `folder` and whether files differ from it, or None."""
     if shutil.which("git") is None:
@@ -143,12 +150,20 @@ def git_commit(folder: Path) -> dict[str, Any] | None:
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return None
-    return {"commit": commit, "changed": bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))}
+    return {"commit": commit, "changed": _changed(folder)}
+
+
+def _changed(folder: Path) -> bool | None:
+    """Whether files differ; None where git would run a program that the repository's own configuration names."""
+    configured = _git(folder, "config", "--show-scope", "--get-regexp", r"^filter\.") or ""
+    if any(line.startswith(("local", "worktree")) for line in configured.splitlines()):
+        return None
+    return bool(_git(folder, "status", "--porcelain", "--untracked-files=no", "--ignore-submodules=all"))
 
 
 def _git(folder: Path, *words: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10)
+        done = subprocess.run([*GIT, "-C", str(folder), *words], capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

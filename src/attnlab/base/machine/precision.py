@@ -19,6 +19,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from attnlab.base.children import MODULE
+
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 CLEAR_GAIN = 1.2
 
@@ -53,7 +55,7 @@ def measure(device: str, precision: str, size: int = 512, seconds: float = 0.3) 
 
 def try_in_child(device: str, precision: str, timeout: float = 60) -> Trial:
     """Measure one format in a child process, so a crash is a result and not the end."""
-    command = [sys.executable, "-m", "attnlab.base.machine.precision", device, precision]
+    command = [*MODULE, "attnlab.base.machine.precision", device, precision]
     package_root = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(filter(None, [package_root, os.environ.get("PYTHONPATH")]))
     try:

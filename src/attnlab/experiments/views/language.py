@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +9,21 @@ from typing import Any, ClassVar
 
 from attnlab.attention import MixerShape, find_variant
 from attnlab.attention.audit import sees_future
+from attnlab.attention.audit.settings import settings_read
 from attnlab.attention.registry import check_positions
 from attnlab.base.console import clock
+from attnlab.config.gpt import GPTSection, ShapeSection
 from attnlab.config.language import DEFAULT_STEPS, LanguageConfig
 from attnlab.config.recipe import Key
+from attnlab.config.sections import split_list
 from attnlab.evaluation.text import LEAK
 from attnlab.experiments.config import CompareConfig, LanguageComparison
+from attnlab.experiments.records import read_lengths
 from attnlab.experiments.results import ComparisonResults, ExperimentRow
 from attnlab.experiments.views.view import ONE_RATE, View, about_intervals, difference_title, run_label, signed
 from attnlab.jobs.language import LENGTHS_FILE, LanguageJob, perplexity, shown_perplexity, steps_in
 from attnlab.jobs.samples import compared_samples, first_samples
-from attnlab.models.gpt import shape_of
+from attnlab.models.gpt import GPTShape, shape_of
 from attnlab.report.page import Passage, Table, draw
 from attnlab.report.series import FutureGap, LengthLosses, LossCurve
 from attnlab.runs import read_metrics
@@ -28,6 +31,7 @@ from attnlab.stats.intervals import Mean, paired_difference, plain, plus_minus
 
 AUDITED = 72  # tokens of the sequences in which the audit looks for the future
 MEASURES = ("train_loss", "dev_loss", "sample_loss", "prefix_loss", "tokens_per_second", "step_memory_mib", "seconds")
+POSITIVE = ("tokens_per_second", "step_memory_mib", "seconds")
 MARK = "†"
 NORMALISER = (
     "How a mask after the softmax leaks: the weight of key j in row t is exp(s_tj) / Σ exp(s_ti), and the sum runs "
@@ -54,7 +58,10 @@ class LanguageView(View):
         budget = _of(config).budget
         future = sees_future(job_config.model.attention, _audited_shape(job_config))
         steps = budget.steps or DEFAULT_STEPS if budget.seconds is None else steps_in(budget.seconds, job_config)
-        return {"future": future, "steps": steps}
+        shape = replace(_audited_shape(job_config), dropout=_shape(job_config.model).mixer().dropout)
+        read = settings_read(job_config.model.attention, shape)
+        ignored = shape.dropout if "dropout" not in read else 0.0
+        return {"future": future, "steps": steps, "ignored_dropout": ignored}
 
     def settings(self, config: CompareConfig, decided: Mapping[str, Any]) -> dict[Key, Any]:
         budget, steps = _of(config).budget, decided["steps"]
@@ -104,7 +111,7 @@ class LanguageView(View):
         rows = [
             [
                 *(row.label, f"{row.parameters:,}", f"{row.steps:,}"),
-                plus_minus(row.mean("tokens_per_second"), ",.0f"),
+                row.positive("tokens_per_second").text(",.0f"),
                 f"{row.mean('step_memory_mib').mean:.1f} MiB",
                 clock(row.mean("seconds").mean),
             ]
@@ -197,6 +204,28 @@ class LanguageView(View):
             sentences.append(NORMALISER)
         return sentences
 
+    def remarks(self, results: ComparisonResults) -> list[str]:
+        """What is no objection, but a difference that a reader should know."""
+        ignored = {row.label: share for row in results.finished if (share := row.decided.get("ignored_dropout"))}
+        if not ignored:
+            return []
+        who = f"{', '.join(ignored)} {'does' if len(ignored) == 1 else 'do'}"
+        return [
+            f"{who} not use shape.dropout ({next(iter(ignored.values())):g}) inside the mixer; the dropout around it, "
+            "on its output, is that of all variants."
+        ]
+
+    def settings_shown(self, config: CompareConfig) -> dict[str, Any]:
+        """With the values of the preset in place of what was left out."""
+        shown, own = super().settings_shown(config), _of(config)
+        shape = _shape(own.model)
+        names = [name for name in type(own.model).model_fields if name != "preset"]
+        shown["model"] = {"preset": own.model.preset, **{name: getattr(shape, name) for name in names}}
+        shown["data"]["train_context"] = own.data.train_context or own.model.context
+        positions = split_list(own.compare.positions)
+        shown["compare"]["positions"] = ",".join(shape.positions if name == "preset" else name for name in positions)
+        return shown
+
     def cautions(self, results: ComparisonResults) -> list[str]:
         config, data = _of(results.config), results.data
         split = (
@@ -209,7 +238,7 @@ class LanguageView(View):
                 f" {data['unknown_share']:.1%} of the validation tokens are unknown ones, which are predicted as such: "
                 "perplexities compare within this report only."
             )
-        return [f"{about_intervals(results)} {ONE_RATE}", split]
+        return [f"{about_intervals(results)} {ONE_RATE}", split, *self.remarks(results)]
 
     def plain(self, row: ExperimentRow, results: ComparisonResults) -> dict[str, Any]:
         prefix, curve = results.difference(row, "prefix_loss"), loss_curve(row)
@@ -218,9 +247,9 @@ class LanguageView(View):
         lengths = _of(results.config).measures.lengths if tested_lengths(row) else []
         return {
             "attention": row.settings["model.attention"],
-            "positions": row.settings["model.positions"],
+            "positions": _positions(results.config, row),
             "sees_future": row.objection,
-            **{name: plain(row.mean(name), row.by_seed(name)) for name in measured},
+            **{name: plain(_mean(row, name), row.by_seed(name)) for name in measured},
             **{name.replace("loss", "perplexity"): perplexity(row.mean(name).mean) for name in losses},
             "prefix_difference": plain(prefix) if prefix else None,
             "prefix_gap": plain(gap(row)) if gap(row).count else None,
@@ -242,6 +271,20 @@ def _of(config: CompareConfig) -> LanguageComparison:
     return config
 
 
+def _shape(section: ShapeSection) -> GPTShape:
+    """The shape of any variant, with the values of the preset; a vocabulary has no part in it."""
+    return shape_of(GPTSection(**section.model_dump()), vocabulary=1)
+
+
+def _positions(config: CompareConfig, row: ExperimentRow) -> str:
+    name = str(row.settings["model.positions"])
+    return _shape(_of(config).model).positions if name == "preset" else name
+
+
+def _mean(row: ExperimentRow, name: str) -> Mean:
+    return row.positive(name) if name in POSITIVE else row.mean(name)
+
+
 def _brief(cells: list[str], brief: bool) -> list[str]:
     return cells[:2] + cells[3:] if brief else cells
 
@@ -260,7 +303,7 @@ def gap(row: ExperimentRow) -> Mean:
 def loss_curve(row: ExperimentRow) -> LossCurve:
     """The evaluations that all seeds have; seconds follow from the tokens read and the measured speed."""
     by_seed = {
-        seed: {line["step"]: line for line in read_metrics(path / "metrics.jsonl") if line["split"] == "dev"}
+        seed: {line["step"]: line for line in read_metrics(path / "metrics.jsonl") if _is_evaluation(line)}
         for seed, path in row.paths.items()
     }
     steps = sorted(set.intersection(*map(set, by_seed.values()))) if by_seed else []
@@ -268,6 +311,12 @@ def loss_curve(row: ExperimentRow) -> LossCurve:
     seconds = [Mean(tuple(by_seed[seed][step]["tokens"] / speeds[seed] for seed in by_seed)).mean for step in steps]
     losses = [Mean(tuple(lines[step]["loss"] for lines in by_seed.values())) for step in steps]
     return LossCurve(row.label, steps, seconds, losses, leaks=row.objection is not None)
+
+
+def _is_evaluation(line: Mapping[str, Any]) -> bool:
+    return line.get("split") == "dev" and all(
+        isinstance(line.get(name), int | float) for name in ("step", "tokens", "loss")
+    )
 
 
 def future_gap(row: ExperimentRow) -> FutureGap:
@@ -279,8 +328,7 @@ def future_gap(row: ExperimentRow) -> FutureGap:
 def tested_lengths(row: ExperimentRow) -> list[dict[int, dict[str, Any]]]:
     """By seed, what was measured at each length."""
     files = [path / LENGTHS_FILE for path in row.paths.values()]
-    read = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
-    return [{int(length): values for length, values in by_length.items()} for by_length in read]
+    return [read_lengths(file) for file in files if file.exists()]
 
 
 def at_length(row: ExperimentRow, length: int) -> Mean:

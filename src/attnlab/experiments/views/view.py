@@ -95,6 +95,10 @@ class View:
         split = f"{chosen}; {', '.join(test)} chose nothing and is reported beside it." if test else f"{chosen}."
         return [f"{about_intervals(results)} {self.rates}", split]
 
+    def settings_shown(self, config: CompareConfig) -> dict[str, Any]:
+        """The settings of a comparison for its page, without those that exclude what was given or say nothing."""
+        return _given(config.model_dump(mode="json"))
+
     def plain(self, row: ExperimentRow, results: ComparisonResults) -> dict[str, Any]:
         """A row for results.json: every number that was measured."""
         names = {
@@ -112,6 +116,12 @@ class View:
     def test_pair(self, results: ComparisonResults, labels: str) -> str:
         """Two variants, 'A,B', tested against each other."""
         raise UserError(f"--pair: only classifiers store a prediction per example; these are runs of {self.job!r}.")
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what is None or empty."""
+    nested = {name: _given(value) if isinstance(value, Mapping) else value for name, value in values.items()}
+    return {name: value for name, value in nested.items() if value not in (None, "", {}, [])}
 
 
 def signed(mean: Mean, form: str = ".3f") -> str:

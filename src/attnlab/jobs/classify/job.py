@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig, TuningSection
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
+from attnlab.data.tasks.bad_rows import write_bad_rows
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.evaluation.labelled import predicted_examples
@@ -44,6 +45,7 @@ from attnlab.training.objectives import Classification, Evaluate, Objective
 if TYPE_CHECKING:
     from attnlab.report.page import Passage
 
+SKIPPED_ROWS = "skipped-rows.csv"
 FEW = 0.2  # share of weights: if fewer are trained, a collapse is more likely a rate too low than too high
 
 
@@ -111,6 +113,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
                 for split in ("dev", "test")
                 if split in examples
             }
+            if data.skipped:
+                write_bad_rows(data.skipped, run.path / SKIPPED_ROWS)
             cost = {"feature_seconds": seconds} if seconds else {}
             return cost | self._finish(run, data, scores)
 
@@ -138,7 +142,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             finish=finish,
             callbacks=callbacks,
             whole=loaded.model if config.tuning.method == "head" else None,
-            passages=page_passages,
+            passages=self.passages,
         )
 
     def _find_inputs(self) -> None:
@@ -234,12 +238,11 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         scores = trained.score(data.splits["test"])
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
+    @classmethod
+    def passages(cls, run: Path, record: dict[str, Any]) -> Sequence[Passage]:
+        from attnlab.jobs.classify.page import passages  # loads matplotlib
 
-def page_passages(run: Path, record: dict[str, Any]) -> list[Passage]:
-    """What the page of a classification run shows in addition."""
-    from attnlab.jobs.classify.page import passages  # loads matplotlib
-
-    return passages(run, record)
+        return passages(run, record)
 
 
 def encode_splits(data: LabelledSet, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from attnlab.models.pretrained.tuned import classes_of
 from attnlab.report import figures
 from attnlab.report.figures import reliability
 from attnlab.report.page import Figure, Passage, Table
@@ -35,7 +36,7 @@ def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
     dev = predictions["dev"]
     if not dev:
         return []
-    classes = tuple(record["data"]["classes"])
+    classes = classes_of(run, record)
     scores = {split: scores_of(examples, classes) for split, examples in predictions.items() if examples}
     return [_classes(run, record, classes, scores), _mistakes(dev), _confidence(run, dev)]
 
@@ -146,13 +147,13 @@ def accuracy_by_epoch(run: Path, record: Mapping[str, Any]) -> dict[str, figures
 
 def confusion_matrix(counts: np.ndarray, classes: Sequence[str]) -> Any:
     """Rows are the label; colours are shares of a row, numbers are counts."""
-    from matplotlib import pyplot as plt
+    from matplotlib.ticker import PercentFormatter
 
     size, names = len(classes), [name if len(name) <= 18 else f"{name[:17]}…" for name in classes]
     shares = counts / np.maximum(1, counts.sum(1, keepdims=True))
-    with plt.rc_context(figures.STYLE | {"axes.grid": False, "axes.spines.left": False, "axes.spines.bottom": False}):
+    with figures.styled(figures.FRAMELESS):
         side = min(9.0, max(3.2, 1.6 + 0.85 * size))
-        figure, axes = plt.subplots(figsize=(max(6.4, side + 1.2), side))
+        figure, axes = figures.subplots(figsize=(max(6.4, side + 1.2), side))
         image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
         axes.set_xticks(range(size), names, rotation=0 if size <= 4 else 45, ha="center" if size <= 4 else "right")
         axes.set_yticks(range(size), names)
@@ -169,9 +170,7 @@ def confusion_matrix(counts: np.ndarray, classes: Sequence[str]) -> Any:
                 color=ink,
                 fontsize=9,
             )
-        figure.colorbar(
-            image, label="share of the row", shrink=0.85, format=plt.matplotlib.ticker.PercentFormatter(1.0, decimals=0)
-        )
+        figure.colorbar(image, label="share of the row", shrink=0.85, format=PercentFormatter(1.0, decimals=0))
         return figure
 
 

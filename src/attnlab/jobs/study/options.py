@@ -15,7 +15,10 @@ Pair = tuple[float, int]
 
 
 class Parser(argparse.ArgumentParser):
-    """With the options that all scripts share; each adds its own."""
+    """With the options that all scripts share; each adds its own.
+
+    Messages of the lab name options as `attnlab classify` has them, so those have these names as well.
+    """
 
     def __init__(self, program: str, description: str) -> None:
         super().__init__(
@@ -26,11 +29,18 @@ class Parser(argparse.ArgumentParser):
         )
         add = self.add_argument
         add("--task", help="boolq, sst2, sentiment, or a file")
+        add("--data-folder", metavar="FOLDER", help="of the tasks (default: the folder in ATTNLAB_DATA)")
         add("--model", type=listed(str), metavar="NAME[,NAME]", help="from the hub, minilm, or a folder")
         add("--small_subset", type=truth, metavar="True|False", help="train on 10 instances only")
         add("--examples", type=whole, metavar="N", help="train on N instances, each class in its proportion")
         add("--eval_examples", type=whole, metavar="N", help="score at most N instances of train, dev and test")
-        add("--max_length", type=whole, metavar="N", help="tokens per instance; longer passages are cut (128)")
+        add(
+            "--max_length",
+            "--max-tokens",
+            type=whole,
+            metavar="N",
+            help="tokens per instance; longer passages are cut (128)",
+        )
         add(
             "--batch_size",
             type=batch_size,
@@ -38,7 +48,7 @@ class Parser(argparse.ArgumentParser):
             help="auto: the most that fit and leave 25 steps per epoch; largest: the most that fit",
         )
         add("--lr", type=listed(rate), metavar="RATE[,RATE]", help="learning rate, or several to try")
-        add("--num_epochs", type=listed(whole), metavar="N[,N]", help="epochs, or several to try")
+        add("--num_epochs", "--epochs", type=listed(whole), metavar="N[,N]", help="epochs, or several to try")
         add("--device", default="auto", help="auto, cpu, cuda, cuda:1 or mps (auto)")
         add("--seed", type=int, default=0, help="of everything random (0)")
         add("--output", type=Path, metavar="FOLDER", help="for runs and figures; an interrupted one is resumed")

@@ -18,6 +18,7 @@ from typing import Any
 from attnlab.base import console
 from attnlab.base.files import read_json, write_json, write_text
 from attnlab.jobs.study.outcome import UNREACHABLE
+from attnlab.stats.scores import NEARLY_ALL
 
 PART = re.compile(r"(<!-- (results|output): ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 SPLITS = ("train", "dev", "test")
@@ -79,6 +80,7 @@ class Measured:
             yield f"![{self.results['experiment']}: {models} on {self.results['task']}](figures/{figure})\n"
         yield from self.table()
         yield ""
+        yield from self.best()
         largest = self.results.get("largest_batch")
         if largest:
             yield f"**The largest batch size: {self.count(largest['size'], 'largest_batch.size')}.**\n"
@@ -114,6 +116,17 @@ class Measured:
             yield self.accuracy(row[split], f"{at}.{split}") if split in row else ""
         yield self.number(f"{row['minutes']:.1f}", f"{at}.minutes")
 
+    def best(self) -> Iterator[str]:
+        """The answer of a search: the accuracies of the one run that was chosen on dev."""
+        chosen = self.results.get("chosen", ())
+        if len(chosen) != 1 or "test" not in self.rows[chosen[0]]:
+            return
+        row, at = self.rows[chosen[0]], f"runs.{chosen[0]}"
+        model = row["model"].rpartition("/")[2]
+        dev = self.percent(row["dev"]["accuracy"], f"{at}.dev.accuracy")
+        test = self.percent(row["test"]["accuracy"], f"{at}.test.accuracy")
+        yield f"**Best accuracy of {model} on the dev set: {dev}. Its accuracy on the test set: {test}.**\n"
+
     def accuracy(self, score: dict[str, Any], at: str) -> str:
         low, high = score["interval"]
         interval = f"`[{low:.3f}, {high:.3f}]`"
@@ -148,5 +161,8 @@ class Measured:
         if instead:
             sentences.append(f"Differs from the document: {', '.join(instead)}")
         if collapsed:
-            sentences.append(f"Collapsed to one answer: {', '.join(collapsed)}")
+            sentences.append(
+                f"Collapsed, the same answer for at least {100 * NEARLY_ALL:.0f}%<!-- given --> of dev: "
+                + ", ".join(collapsed)
+            )
         return ".\n".join(sentences) + "."

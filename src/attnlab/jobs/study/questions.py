@@ -51,8 +51,8 @@ def full_training(study: Study) -> None:
     config, record = read_config(outcome.path), outcome.record
     sample = min(config["watch"]["train_sample"], record["data"]["examples"]["train"])
     lines = {
+        "dev": _curve(outcome.by_epoch("accuracy")),  # first, for the colour that it has in all figures
         f"train ({sample:,} of them)": _curve(outcome.by_epoch("train_accuracy")),
-        "dev": _curve(outcome.by_epoch("accuracy")),
     }
     title = f"{short(study.models[0])} on {study.task}, batches of {config['batch']['size']:,}"
     if largest := study.extra.get("largest_batch"):

@@ -14,6 +14,7 @@ import argparse
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -80,7 +81,9 @@ class Study:
             raise UserError(f"--small_subset True trains on {FEW} instances, --examples on others: give only one.")
         self.data = read_texts(self.config().data)
         self.counts = {split: len(examples) for split, examples in self.data.splits.items()}
-        self.majority = {split: max(self.data.counts(split)) / self.counts[split] for split in self.counts}
+        self.majority = {
+            split: max(self.data.counts(split)) / count for split, count in self.counts.items() if split != "train"
+        }
         self.outcomes: list[Outcome] = []
         self.extra: dict[str, Any] = {}
         """Further entries of results.json."""
@@ -92,6 +95,7 @@ class Study:
         values: dict[str, dict[str, Any]] = {
             "data": {
                 "task": self.task,
+                "data_folder": asked.data_folder,
                 "examples": FEW if self.few else asked.examples,
                 "eval_examples": asked.eval_examples,
                 "max_tokens": asked.max_length or 128,
@@ -252,7 +256,11 @@ def run_study(name: str, experiment: Experiment, asked: argparse.Namespace, chan
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(f"--output: {folder} cannot be created: {error.strerror}.") from None
-        experiment.run(study)
+        try:
+            experiment.run(study)
+        finally:
+            with suppress(OSError):
+                folder.rmdir()  # where nothing was trained; a folder with a run in it stays
         write_json(folder / "results.json", study.results())
     console.result(f"results: {folder / 'results.json'}")
     return folder

@@ -134,14 +134,14 @@ def read_config(path: Path, content: dict[str, Any], changes: dict[str, Any]) ->
         raise UserError(f"{path} uses your own attention: give its file, attention={values['attention']!r}.")
     if "BertForSequenceClassification" in (content.get("architectures") or []):
         values.setdefault("classify_from", "pooler")
-    names = content.get("id2label")
-    if names:
-        values["labels"] = tuple(str(names[key]) for key in sorted(names, key=int))
-    elif "num_labels" in content:
-        values["labels"] = label_names(content["num_labels"])
     try:
+        names = content.get("id2label")
+        if names:
+            values["labels"] = tuple(str(names[key]) for key in sorted(names, key=int))
+        elif "num_labels" in content:
+            values["labels"] = label_names(content["num_labels"])
         return BertConfig(**values).changed(**changes)
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-    except TypeError:
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError):
         raise UserError(f"{path} has a value of the wrong type, such as text instead of a number.") from None

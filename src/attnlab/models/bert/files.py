@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from attnlab.base.console import say
 from attnlab.base.errors import UserError, first_line
 from attnlab.base.files import read_json, write_bytes, write_text
+from attnlab.base.machine.facts import is_out_of_memory
 from attnlab.data.tokenizers.wordpiece_files import read_tokenizer
 from attnlab.models.bert.config import SOFTMAX, BertConfig, read_config
 
@@ -83,7 +84,14 @@ class Pretrained(nn.Module):
         config = read_config(folder / "config.json", raw, changes)
         _check_vocabulary(folder, config)
         weights, names = _to_lab(_read_weights(folder), prefix="" if cls.architectures == ("BertModel",) else "bert.")
-        model = cls(config)
+        if config.layers > len(weights):
+            raise UserError(f"{folder / 'config.json'} names {config.layers:,} layers, and the weights have fewer.")
+        try:
+            model = cls(config)
+        except (TypeError, RuntimeError, OverflowError) as error:
+            if is_out_of_memory(error):
+                raise
+            raise UserError(f"{folder / 'config.json'}: no model can be built so ({first_line(error)}).") from None
         trained_on = raw.get("classify_from") or (
             "pooler" if "BertForSequenceClassification" in (raw.get("architectures") or []) else None
         )

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from attnlab.attention.registry import OWN
 from attnlab.base.errors import UserError
+from attnlab.config import check
+from attnlab.config.pretrain import PretrainConfig
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.heads import BertForMaskedLanguageModel
-from attnlab.runs.folder import read_config
 from attnlab.runs.own_attention import own_attention
+from attnlab.runs.settings import trained_config
 
 
 @dataclass
@@ -27,7 +29,7 @@ def load_bert(run: Path) -> TrainedBert:
     folder = run / "model"
     if not folder.is_dir():
         raise UserError(f"{run} has no model yet: wait until it finishes, or resume it with 'attnlab resume {run}'.")
-    name = own_attention(run, read_config(run)["model"].get("attention", ""))
+    name = own_attention(run, check(PretrainConfig, trained_config(run)).model.attention)
     own = {"attention": name} if name.endswith(".py") or name.startswith(OWN) else {}
     model = BertForMaskedLanguageModel.from_pretrained(folder, **own)
     return TrainedBert(run, model, WordPiece.from_pretrained(folder))

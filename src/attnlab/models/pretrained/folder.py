@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from attnlab.base.errors import UserError
+from attnlab.base.errors import UserError, first_line
 from attnlab.base.files import read_json, read_text
 from attnlab.base.hub import card
 
@@ -28,6 +29,8 @@ HEADS = {
     "language head of its own": ("lm_head.weight",),
     "classifier": ("classifier.", "pre_classifier."),
 }
+LAYERS = ("num_hidden_layers", "n_layers", "num_layers", "n_layer", "num_decoder_layers")
+MOST_LAYERS = 1000  # where only a pickle has the weights
 OFFSET = ("roberta", "mpnet", "xlm-roberta", "camembert")
 """Families that count positions from the padding id on: two rows of their table belong to no position."""
 Shapes = dict[str, tuple[int, ...]]
@@ -53,8 +56,9 @@ def check_model(folder: Path) -> ModelFiles:
         raise UserError(f"{folder} has no config.json: give the folder of a pretrained model.")
     config = read_json(path)
     shapes = shapes_in(folder)
+    _check_layers(path, config, shapes)
     tokens = count_tokens(folder)
-    rows = next((shape[0] for name, shape in (shapes or {}).items() if name.endswith(EMBEDDINGS)), None)
+    rows = next((shape[0] for name, shape in (shapes or {}).items() if shape and name.endswith(EMBEDDINGS)), None)
     vocabulary = rows if rows is not None else config.get("vocab_size")
     if isinstance(vocabulary, int) and tokens > vocabulary:
         raise UserError(
@@ -62,6 +66,15 @@ def check_model(folder: Path) -> ModelFiles:
             "tokenizer and model are not from the same checkpoint."
         )
     return ModelFiles(config, shapes, tokens, vocabulary)
+
+
+def _check_layers(path: Path, config: dict[str, Any], shapes: Shapes | None) -> None:
+    """Every layer has weights: a number of layers that nobody means would be built until the memory is full."""
+    most = MOST_LAYERS if shapes is None else len(shapes)
+    for name in LAYERS:
+        layers = config.get(name)
+        if isinstance(layers, int | float) and layers > most:
+            raise UserError(f"{path}: {name} is {layers:,}, and the weights are those of fewer layers: fetch it again.")
 
 
 def describe(folder: Path) -> dict[str, Any]:
@@ -75,8 +88,8 @@ def describe(folder: Path) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "family": model_type(config),
-        "layers": _first(config, "num_hidden_layers", "n_layers", "num_layers", "n_layer"),
-        "decoder layers": config.get("num_decoder_layers"),
+        "layers": _first(config, *LAYERS[:-1]),
+        "decoder layers": config.get(LAYERS[-1]),
         "width": _first(config, "hidden_size", "dim", "d_model", "n_embd"),
         "heads": _first(config, "num_attention_heads", "n_heads", "num_heads", "n_head"),
         "vocabulary": vocabulary,
@@ -88,13 +101,39 @@ def describe(folder: Path) -> dict[str, Any]:
         "other heads": [part for part in parts if part not in ("pooler", MASKED)],
         "weights": [path.name for path in files],
         "megabytes": round(sum(path.stat().st_size for path in files) / 1e6, 1),
-        "licence": card(folder).get("license"),
+        "licence": _licence(folder),
     }
+
+
+def _licence(folder: Path) -> str | None:
+    licence = card(folder).get("license")
+    return licence if isinstance(licence, str) else None
 
 
 def model_type(config: dict[str, Any]) -> str | None:
     """`model_type`; the first BERTs on the hub were saved without it, and have segments."""
     return config.get("model_type") or ("bert" if "type_vocab_size" in config else None)
+
+
+def refuse_code(folder: Path, config: Mapping[str, Any], known: Container[str]) -> None:
+    """Refuse a model that is not among the `known` families, or that would fetch code: only data is read."""
+    family = config["model_type"] if "model_type" in config else model_type(dict(config))
+    if config.get("auto_map") and family not in known:
+        raise UserError(
+            f"{folder} needs code of its own (auto_map in config.json), and the lab runs no code of a model's folder: "
+            "use a model of a family that transformers has."
+        )
+    for name, value in _entries(config):
+        if name.endswith(("attn_implementation", "experts_implementation")) and "/" in str(value):
+            raise UserError(f"{folder / 'config.json'}: {name} names code to fetch, {value!r}: remove this line.")
+
+
+def _entries(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every key with its value, at any depth."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name), inner
+            yield from _entries(inner)
 
 
 def _first(config: dict[str, Any], *names: str) -> Any:
@@ -167,8 +206,14 @@ def pickled_shapes(path: Path) -> Shapes:
         tensors = torch.load(path, map_location="meta", weights_only=True)
         return {str(name): tuple(tensor.shape) for name, tensor in tensors.items()}
     except Exception as error:  # pickle's own errors share no base class
-        reason = str(error).strip().split("\n")[0].rstrip(".")[:120] or type(error).__name__
-        raise UserError(f"{path} cannot be read as weights ({reason}): fetch it again.") from None
+        raise UserError(f"{path} cannot be read as weights ({why_not_read(error)}): fetch it again.") from None
+
+
+def why_not_read(error: BaseException) -> str:
+    """The reason of a library in a few words; of a pickle that torch refuses, what it holds."""
+    if str(error).startswith("Weights only load failed"):
+        return "it is a pickle with something else than tensors in it, which could execute code"
+    return first_line(error)
 
 
 def count_parameters(shapes: Shapes) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,18 +11,20 @@ from typing import Any
 import torch
 from torch import nn
 
-from attnlab.base.errors import UserError, first_line
+from attnlab.base.errors import UserError
 from attnlab.base.files import read_json
 from attnlab.base.machine.facts import is_out_of_memory
 from attnlab.models.pretrained.classifier import Classifier, Head
 from attnlab.models.pretrained.families import Family, family_of
 from attnlab.models.pretrained.fast_encoder import OFF, exchange_layers
-from attnlab.models.pretrained.folder import model_type
+from attnlab.models.pretrained.folder import model_type, refuse_code, why_not_read
 from attnlab.models.pretrained.label_words import LabelWords
 from attnlab.models.pretrained.source import model_folder
 
 POOLINGS = ("auto", "pooler", "first", "mean", "last")
 HEADS = ("auto", "linear", "dense", "words")
+AS_DATA: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""How transformers opens a folder: nothing is fetched, no code of the folder is run, and no question is asked."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,15 @@ def load_classifier(
     fast: bool = True,
 ) -> LoadedClassifier:
     """A model with pretrained body and new head; `fast` exchanges the body's dropout and attention (CPU)."""
-    transformers = import_transformers()
     folder = model_folder(name)
+    with reading(folder, "the model"):
+        return _load_classifier(name, folder, classes, pooling, head, dropout, fast)
+
+
+def _load_classifier(
+    name: str, folder: Path, classes: Sequence[str], pooling: str, head: str, dropout: float, fast: bool
+) -> LoadedClassifier:
+    transformers = import_transformers()
     config = load_config(transformers, folder)
     tokenizer = load_tokenizer(transformers, folder, config)
     if tokenizer.pad_token is None:  # GPT-2: any token can fill up, because it is masked
@@ -79,8 +87,8 @@ def exchanged_layers(folder: Path) -> str:
     """What `fast` exchanges in the model of a folder, without its weights in memory."""
     transformers = import_transformers()
     config = load_config(transformers, folder)
-    with quietly(), torch.device("meta"):
-        return exchange_layers(encoder_class(transformers, config).from_config(config))
+    with reading(folder, "its configuration"), torch.device("meta"):
+        return exchange_layers(encoder_class(transformers, config).from_config(config, trust_remote_code=False))
 
 
 def _too_few_tokens(tokenizer: Any, body: Any, name: str) -> list[str]:
@@ -115,7 +123,7 @@ def _trained_pooling(folder: Path) -> str | None:
     path = folder / "1_Pooling" / "config.json"
     if not path.is_file():
         return None
-    modes = json.loads(path.read_text(encoding="utf-8"))
+    modes = read_json(path)
     return "mean" if modes.get("pooling_mode_mean_tokens") else "first" if modes.get("pooling_mode_cls_token") else None
 
 
@@ -127,7 +135,7 @@ def _label_words(
     if pooling != "auto":
         raise UserError("--pooling: a model that answers with words does not pool a text into a vector: leave it out.")
     with reading(folder, "its weights"):
-        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, local_files_only=True)
+        model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, **AS_DATA)
     words = [tokenizer(name)["input_ids"] for name in classes]
     if len({tuple(word) for word in words}) < len(words):
         raise UserError(f"--head words: two of the classes {', '.join(classes)} are the same tokens for the model.")
@@ -159,23 +167,24 @@ def import_transformers() -> Any:
 def load_config(transformers: Any, folder: Path) -> Any:
     """transformers' configuration from config.json, also from one that does not name its family."""
     content = read_json(folder / "config.json")
+    refuse_code(folder, content, transformers.CONFIG_MAPPING)
     with reading(folder, "config.json"):
         if "model_type" in content or model_type(content) is None:
-            return transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+            return transformers.AutoConfig.from_pretrained(folder, **AS_DATA)
         return transformers.AutoConfig.for_model(model_type(content), **content)
 
 
 def load_tokenizer(transformers: Any, folder: Path, config: Any = None) -> Any:
     """transformers' tokenizer from the files of a folder."""
     with reading(folder, "its tokenizer"):
-        return transformers.AutoTokenizer.from_pretrained(folder, config=config, local_files_only=True)
+        return transformers.AutoTokenizer.from_pretrained(folder, config=config, **AS_DATA)
 
 
 def load_encoder(transformers: Any, folder: Path, config: Any) -> tuple[nn.Module, list[str]]:
     """The encoder, and the names of the weights that are missing from the folder: only a pooler may be."""
     kind = encoder_class(transformers, config)
     with reading(folder, "its encoder"):
-        body, report = kind.from_pretrained(folder, config=config, local_files_only=True, output_loading_info=True)
+        body, report = kind.from_pretrained(folder, config=config, output_loading_info=True, **AS_DATA)
     missing = sorted(report["missing_keys"])
     if other := [name for name in missing if not name.startswith("pooler.")]:
         raise UserError(
@@ -195,11 +204,13 @@ def reading(folder: Path, what: str) -> Iterator[None]:
     try:
         with quietly():
             yield
+    except UserError:
+        raise
     except Exception as error:  # those of tokenizers have no class of their own
         if is_out_of_memory(error):
             raise
         raise UserError(
-            f"--model: {folder}: {what} cannot be loaded ({first_line(error)}): fetch the whole folder again."
+            f"--model: {folder}: {what} cannot be loaded ({why_not_read(error)}): fetch the whole folder again."
         ) from None
 
 

@@ -9,8 +9,7 @@ An exported folder contains
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,32 +17,38 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attnlab.base.errors import UserError
+from attnlab.base.errors import UserError, first_line
+from attnlab.base.files import read_json
 from attnlab.base.machine import facts
-from attnlab.base.machine.facts import resolve_device
+from attnlab.base.machine.facts import is_out_of_memory, resolve_device
 from attnlab.config import check
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import EncodedExamples, text_examples
 from attnlab.data.tasks.catalog import TASKS
+from attnlab.data.tasks.columns import Columns
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.tasks.prediction_inputs import Texts, from_file
-from attnlab.data.tasks.tables import Columns
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, predict
+from attnlab.models.pretrained.folder import PICKLED, check_model, weight_files
 from attnlab.models.pretrained.load import (
+    AS_DATA,
     LoadedClassifier,
     import_transformers,
     load_classifier,
+    load_config,
     load_tokenizer,
     quietly,
 )
 from attnlab.models.pretrained.masked import joint_model
 from attnlab.models.pretrained.source import fingerprint
 from attnlab.models.pretrained.tuning import tune
-from attnlab.runs import read_config, read_record
+from attnlab.runs import read_record
 from attnlab.runs.checkpoints import load_best, load_weights
+from attnlab.runs.settings import trained_config
 from attnlab.stats.scores import Scores
 
 ABOUT, WEIGHTS = "attnlab.json", "weights.safetensors"
+MOST_TOKENS = 2**20
 
 
 @dataclass
@@ -70,14 +75,18 @@ class TunedClassifier:
     def read(self, file: Path) -> Texts:
         """The texts of a file, with columns as in training."""
         task = TASKS.get(self.config.data.task)
-        return from_file(file, self.classes, self.columns, task.clean if task else str)
+        numbered = task is not None or bool(self.config.data.classes)
+        return from_file(file, self.classes, self.columns, task.clean if task else str, numbered)
 
     def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedExamples:
         return text_examples(examples, self.tokenizer, self.longest, where)
 
     def logits(self, texts: EncodedExamples) -> Tensor:
         """(N, K), in the order of the texts."""
-        return predict(self.model, texts, self.device)
+        logits = predict(self.model, texts, self.device)
+        if logits.shape[-1] != len(self.classes):
+            raise UserError(f"{self.run} names {len(self.classes)} classes, and its weights have {logits.shape[-1]}.")
+        return logits
 
     def score(self, examples: Sequence[LabelledText]) -> Scores:
         return Scores(self.logits(self.encode(examples)), torch.tensor([example.label for example in examples]))
@@ -100,10 +109,12 @@ def load_run(run: Path) -> TunedClassifier:
     record = read_record(run)
     if record["kind"] != "classify":
         raise UserError(f"{run} is a {record['kind']} run: it contains no classifier.")
-    config = check(ClassifyConfig, read_config(run))
-    classes = tuple(record["data"]["classes"])
+    config, data = check(ClassifyConfig, trained_config(run)), record.get("data", {})
+    classes, columns = classes_of(run, record), data.get("columns")
+    if not isinstance(data.get("weights"), str) or not isinstance(columns, dict | None):
+        raise UserError(f"{run} has no valid record of its base model and columns: start it again.")
     loaded = load_for_tuning(config, classes)
-    check_base(loaded.folder, record["data"]["weights"], run)
+    check_base(loaded.folder, data["weights"], run)
     trained: nn.Module = loaded.model
     if config.tuning.method == "head":
         assert isinstance(loaded.model, Classifier)
@@ -112,7 +123,6 @@ def load_run(run: Path) -> TunedClassifier:
         trained = joint_model(loaded, config.tuning.method)
     load_best(trained, run)
     longest = min(config.data.max_tokens, loaded.longest)
-    columns = record["data"].get("columns")
     return TunedClassifier(
         run,
         config,
@@ -123,6 +133,14 @@ def load_run(run: Path) -> TunedClassifier:
         Columns(**columns) if columns else None,
         loaded.folder,
     )
+
+
+def classes_of(run: Path, record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The classes of a run, from its record."""
+    classes = record.get("data", {}).get("classes")
+    if not isinstance(classes, list) or not classes or not all(isinstance(name, str) for name in classes):
+        raise UserError(f"{run} has no valid record of its classes: start it again.")
+    return tuple(classes)
 
 
 def load_for_tuning(config: ClassifyConfig, classes: Sequence[str]) -> LoadedClassifier:
@@ -154,15 +172,23 @@ def is_export(path: Path) -> bool:
 def load_export(folder: Path) -> TunedClassifier:
     """The classifier in an exported folder; weights alone are put onto their base model."""
     try:
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        about = read_json(folder / ABOUT)
         form, classes, columns = about["form"], tuple(about["classes"]), about["columns"]
+        if not all(isinstance(name, str) for name in classes):
+            raise TypeError("classes must be names")
         config = check(ClassifyConfig, about["config"])
         longest, base = int(about["max_tokens"]), about["base"]
+        if not 8 <= longest <= MOST_TOKENS:
+            raise ValueError(f"max_tokens is {longest}")
+        origin_columns = Columns(**columns) if columns else None
         model, tokenizer, origin = _load_form(folder, form, classes, config, base["weights"])
-    except (KeyError, TypeError, ValueError, OSError, RuntimeError) as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(".")
+    except UserError:
+        raise
+    except Exception as error:  # those of safetensors and tokenizers have no class of their own
+        if is_out_of_memory(error):
+            raise
+        reason = f"{type(error).__name__}: {first_line(error)}"
         raise UserError(f"{folder} cannot be read as an exported classifier ({reason}): export it again.") from None
-    origin_columns = Columns(**columns) if columns else None
     return TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
 
 
@@ -170,22 +196,23 @@ def _load_form(
     folder: Path, form: str, classes: tuple[str, ...], config: ClassifyConfig, base: str
 ) -> tuple[nn.Module, Any, Path]:
     if form == "weights":
-        from safetensors import SafetensorError
         from safetensors.torch import load_file
 
         loaded = load_for_tuning(config, classes)
         check_base(loaded.folder, base, folder)
-        try:
-            load_weights(loaded.model, load_file(folder / WEIGHTS))
-        except SafetensorError as error:
-            raise ValueError(f"{WEIGHTS}: {error}") from None
+        load_weights(loaded.model, load_file(folder / WEIGHTS))
         return loaded.model, loaded.tokenizer, loaded.folder
+    if weight_files(folder)[0].name == PICKLED:
+        raise ValueError(f"{PICKLED} is a pickle, which no export contains")
     if form == "words":
         loaded = load_classifier(str(folder.resolve()), classes, head="words")
         return loaded.model, loaded.tokenizer, folder
+    check_model(folder)
     transformers = import_transformers()
+    settings = load_config(transformers, folder)
     with quietly():
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
+        kind = transformers.AutoModelForSequenceClassification
+        model = kind.from_pretrained(folder, config=settings, use_safetensors=True, **AS_DATA)
     return LogitsOnly(model), load_tokenizer(transformers, folder), folder
 
 
