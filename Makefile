@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-all lint layers types check clean
+.PHONY: demo test test-slow test-all faults lint layers types check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -17,6 +17,10 @@ test-slow: $(VENV)/.dev
 
 test-all: $(VENV)/.dev
 	$(BIN)/pytest -n auto --dist loadfile
+
+# Fifteen minutes of faults, and the table of docs/reliability.md: make faults FAULTS="--minutes 1 --seed 7"
+faults: $(VENV)/.dev
+	PYTHONPATH=src OMP_NUM_THREADS=1 $(BIN)/python -m tools.faults --out docs/reliability.md $(FAULTS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

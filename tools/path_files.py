@@ -33,7 +33,7 @@ HEADINGS = {
     "sweep": "### Sweep with a worker",
     "synthesizer": "### A batch through the synthesizer",
 }
-LIMITS = {"pretrain": 40, "classify": 50, "compare": 62, "sweep": 60, "synthesizer": 9}
+LIMITS = {"pretrain": 48, "classify": 58, "compare": 74, "sweep": 73, "synthesizer": 9}
 
 MACHINE = ["--threads", "1", "--precision", "fp32"]
 SHAPE = ["--layers", "1", "--heads", "2", "--width", "16", "--context", "64"]
