@@ -20,10 +20,13 @@ from attnlab.version import __version__
 if TYPE_CHECKING:
     from attnlab import explore as explore
     from attnlab.api.classifier import Classifier as Classifier
+    from attnlab.api.evaluate import Evaluation as Evaluation
+    from attnlab.api.evaluate import evaluate as evaluate
     from attnlab.api.experiments import compare as compare
     from attnlab.api.experiments import sweep as sweep
     from attnlab.api.gpt import GPT as GPT
     from attnlab.api.interpret import ablate as ablate
+    from attnlab.api.interpret import head_history as head_history
     from attnlab.api.interpret import heads as heads
     from attnlab.api.interpret import inspect as inspect
     from attnlab.api.interpret import lens as lens
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 NAMES: dict[str, str] = {
     "Classifier": "attnlab.api.classifier",
+    "Evaluation": "attnlab.api.evaluate",
     "GPT": "attnlab.api.gpt",
     "Run": "attnlab.api.run",
     "Table": "attnlab.api.table",
@@ -51,8 +55,10 @@ NAMES: dict[str, str] = {
     "audit": "attnlab.api.mixers",
     "check": "attnlab.api.mixers",
     "compare": "attnlab.api.experiments",
+    "evaluate": "attnlab.api.evaluate",
     "explore": "attnlab",
     "finetune": "attnlab.api.train",
+    "head_history": "attnlab.api.interpret",
     "heads": "attnlab.api.interpret",
     "inspect": "attnlab.api.interpret",
     "knowledge": "attnlab.api.train",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -27,11 +30,35 @@ def test_samples(run: lab.Run) -> None:
         run.sample("the ", top_k=0)
 
 
-def test_evaluation_of_a_text(run: lab.Run, folder: Path) -> None:
-    results = run.evaluate("text.txt")
-    assert results["loss"] > 0 and Path(results["folder"]).is_dir()
+def test_evaluation_of_a_text(run: lab.Run, folder: Path, attnlab: Callable[..., Any]) -> None:
+    results = run.evaluate("text.txt", stride=4, per_token=True)
+    assert results["loss"] > 0 and results.folder is not None and results.predictions is not None
+    assert len(results.predictions.read_text().splitlines()) == results.count == results["tokens"]
+    written = json.loads((results.folder / "results.json").read_text())
+    assert written["command"] == f"lab.evaluate('{run.path}', 'text.txt', stride=4, per_token=True)"
+    assert f"<td>{results['perplexity']:.4g}</td>" in results._repr_html_()
+    typed = attnlab("evaluate", run.path, "text.txt", "--stride", 4, "--json", cwd=folder)
+    typed_results = json.loads(typed.stdout)
+    assert typed_results["loss"] == results["loss"]
+    assert typed_results["command"] == f"attnlab evaluate {run.path} text.txt --stride 4 --json"
     with pytest.raises(lab.UserError, match="give a text"):
         run.evaluate()
+    with pytest.raises(lab.UserError, match="abstain is for questions"):
+        run.evaluate("text.txt", abstain=True)
+
+
+def test_a_sample_is_written_piece_by_piece(run: lab.Run, attnlab: Callable[..., Any], folder: Path) -> None:
+    pieces = list(run.stream("the ", 30, seed=3))
+    assert pieces[0] == "the " and len(pieces) == 31
+    assert "".join(pieces) == run.sample("the ", 30, seed=3)
+    typed = attnlab("sample", run.path, "--prompt", "the ", "--length", 30, "--seed", 3, cwd=folder)
+    assert typed.stdout == "".join(pieces) + "\n"
+
+
+def test_a_run_is_taken_where_its_folder_is(run: lab.Run) -> None:
+    assert lab.evaluate(run, "text.txt")["loss"] == run.evaluate("text.txt")["loss"]
+    assert lab.lens(run, "the cat").tokens == lab.lens(run.path, "the cat").tokens
+    assert lab.inspect(run, "the cat").model == str(run.path)
 
 
 def test_inspection(run: lab.Run) -> None:

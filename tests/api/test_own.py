@@ -165,6 +165,17 @@ def test_an_audit_takes_a_class_and_finds_what_is_wrong() -> None:
     assert late.sees_future
 
 
+def test_an_audit_takes_a_module_that_is_built() -> None:
+    shape = MixerShape(width=8, heads=2, context=20)
+    built = Mean(shape)
+    weights = built.state_dict()
+    before = {name: tensor.clone() for name, tensor in weights.items()}
+    audit = lab.audit(built, cost=False, half=False, width=8, heads=2, context=20)
+    assert audit.passed and repr(audit).startswith("Audit('own:Mean")
+    assert all(torch.equal(weights[name], tensor) for name, tensor in before.items())
+    assert all(parameter.grad is None for parameter in built.parameters())
+
+
 @pytest.mark.slow
 def test_half_precision_is_tried_with_the_stored_class() -> None:
     tried = {finding.check: finding.passed for finding in lab.audit(Mean, cost=False, width=8, heads=2).findings}

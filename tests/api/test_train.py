@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def test_questions_are_pairs_and_a_run_is_where_to_start(folder: Path) -> None:
     assert right / len(pairs) == second.results["dev_accuracy"] and 0 <= answers[0].confidence <= 1
     assert second.ask(pairs[0][0]) == answers[0]
     evaluated = second.evaluate(second.path / "inputs" / "train.tsv")
-    assert evaluated["count"] == 3 and Path(evaluated["predictions"]).is_file()
+    assert evaluated.count == 3 and evaluated.predictions is not None and evaluated.predictions.is_file()
     with pytest.raises(lab.UserError, match="was not trained to answer questions"):
         first.ask("Where was Ada born?")
 
@@ -111,6 +112,18 @@ def test_an_interrupted_run_resumes_to_the_same_weights(small: lab.GPT, monkeypa
     assert stopped.resume().results["dev_loss"] == whole.results["dev_loss"]
     with pytest.raises(lab.UserError, match="is finished: there is nothing to resume"):
         stopped.resume()
+
+
+@pytest.mark.slow
+def test_a_run_of_several_processes_is_resumed_in_several(small: lab.GPT, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = lab.train(small, [TEXT], steps=4, processes=2, run="whole", save_every=2, keep=9, **FAST)
+    shutil.copytree("whole", "stopped")
+    shutil.rmtree(max(Path("stopped/checkpoints").glob("step-*")))
+    status = Path("stopped/status.json")
+    status.write_text(json.dumps({**json.loads(status.read_text()), "state": "interrupted"}))
+    again = lab.load("stopped").resume()
+    assert again.state == "finished" and len(json.loads((again.path / "run.json").read_text())["resumed"]) == 1
+    assert again.results["dev_loss"] == pytest.approx(ended.results["dev_loss"], abs=1e-6)
 
 
 MISTAKES: dict[str, tuple[Callable[[], object], str]] = {

@@ -195,3 +195,9 @@ def test_the_audit_leaves_the_random_numbers_alone():
     torch.manual_seed(5)
     audit("vanilla", SMALL, cost=False, half=False)
     assert torch.rand(1) == expected
+
+
+@pytest.mark.parametrize("shape", [MixerShape(16, 4, 10**14), MixerShape(10**14, 4, 16)])
+def test_sizes_that_no_machine_audits_are_refused(shape: MixerShape) -> None:
+    with pytest.raises(UserError, match="at most 2,048 tokens"):
+        audit("vanilla", shape)

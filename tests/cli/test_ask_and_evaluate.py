@@ -56,7 +56,7 @@ def test_evaluate_accepts_the_older_name_of_unseen_names(asked: Path, attnlab: R
 
 def test_mistakes_are_one_sentence_and_exit_2(asked: Path, attnlab: Run, tmp_path: Path) -> None:
     for words, sentence in (
-        (["evaluate", asked, "--abstain-below", 1.5], "--abstain-below must be between 0 and 1, got 1.5."),
+        (["evaluate", asked, "--abstain-below", 1.5], "abstain_below must be between 0 and 1, got 1.5."),
         (["ask", asked, "?", "--abstain-below", -0.1], "must be between 0 and 1, got -0.1"),
         (["evaluate", tmp_path / "nowhere"], "nowhere does not exist"),
         (["evaluate", asked, "--questions", "nowhere.tsv"], "nowhere.tsv does not exist"),

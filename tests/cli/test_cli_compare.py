@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ import pytest
 
 from attnlab import cli
 
+STOP_AT = Path(__file__).parents[1] / "stop_at.py"
 Attnlab = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = (
     "--layers",
@@ -79,15 +78,11 @@ def test_a_killed_comparison_goes_on_as_if_nothing_had_happened(
         *SMALL,
     ]
     killed = tmp_path / "killed"
-    command = [sys.executable, "-m", "attnlab", "--quiet", *words, "--run", str(killed)]
-    child = subprocess.Popen(command, env=cli_environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    reached = killed / "cells" / "linear" / "seed-0" / "checkpoints"
-    deadline = time.monotonic() + 240
-    while not list(reached.glob("step-*")) and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert not (killed / "results.json").exists(), "it was too quick to be killed"
+    in_the_second_cell = [str(int(signal.SIGKILL)), "60", str(Path("cells", "linear"))]
+    command = [sys.executable, str(STOP_AT), *in_the_second_cell, "--quiet", *words, "--run", str(killed)]
+    done = subprocess.run(command, env=cli_environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert done.returncode == -signal.SIGKILL and not (killed / "results.json").exists()
+    assert list((killed / "cells" / "linear" / "seed-0" / "checkpoints").glob("step-*"))
     first = (killed / "cells" / "vanilla" / "seed-0" / "run.json").stat().st_mtime_ns
 
     resumed = attnlab("compare", "--run", killed, "--resume")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pytest
 from attnlab import cli
 from attnlab.runs import read_record
 
+STOP_AT = Path(__file__).parents[1] / "stop_at.py"
 Attnlab = Callable[..., subprocess.CompletedProcess[str]]
 SMALL = [
     "--set",
@@ -48,15 +47,12 @@ def test_a_killed_sweep_goes_on_at_its_checkpoint(
 ) -> None:
     folder = tmp_path / "sweep"
     words = ["sweep", "--job", "finetune", "--vary", "optimizer.lr=1e-3,1e-2", "--set", "training.epochs=24", *SMALL]
-    command = [sys.executable, "-m", "attnlab", "--quiet", *words, "--run", str(folder)]
-    child = subprocess.Popen(command, env=cli_environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    in_the_first_trial = [str(int(signal.SIGKILL)), "10", "lr-0.001"]
+    command = [sys.executable, str(STOP_AT), *in_the_first_trial, "--quiet", *words, "--run", str(folder)]
+    done = subprocess.run(command, env=cli_environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     cut = folder / "trials" / "lr-0.001" / "seed-0"
-    deadline = time.monotonic() + 240
-    while not list(cut.glob("checkpoints/step-*")) and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    assert not (folder / "trials" / "lr-0.01").exists(), "it was too quick to be killed"
+    assert done.returncode == -signal.SIGKILL and not (folder / "trials" / "lr-0.01").exists()
+    assert list(cut.glob("checkpoints/step-*"))
 
     resumed = attnlab("sweep", "--run", folder, "--resume")
     assert resumed.returncode == 0, resumed.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from attnlab.api.run import Run
 from attnlab.base.console import visible
 from attnlab.base.errors import UserError
 from attnlab.cli import app
@@ -97,6 +99,16 @@ def test_a_sample_is_streamed_after_its_prompt_and_longer_than_the_context(langu
     assert "continues from the last 8" in call("sample", language, "--prompt", "the cat").stderr
 
 
+def test_a_sample_that_is_stopped_ends_with_a_new_line(language: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> Iterator[str]:
+        yield "the c"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "stream", stopped)
+    done = call("sample", language)
+    assert done.stdout == "the c\n" and done.exit_code != 0
+
+
 def test_nothing_a_terminal_obeys_is_printed_and_no_markup_is_interpreted(language: Path) -> None:
     for words in ([], ["--json"], ["--number", 2]):
         shown = printed("sample", language, "--prompt", "\x1b[31m[red]\x9b2J", "--length", 200, *words)
@@ -141,10 +153,12 @@ def test_a_finetuned_model_samples_answers_to_a_question_with_its_mark(tuned: Pa
 def test_mistakes_of_sample_are_one_sentence(language: Path, tmp_path: Path) -> None:
     assert "does not exist" in refused("sample", tmp_path / "nowhere")
     assert "is a classify run" in refused("sample", record(tmp_path / "classify", "classify"))
-    assert "is a BERT" in refused("sample", record(tmp_path / "bert", "pretrain"))
+    bert = record(tmp_path / "bert", "pretrain")
+    (bert / "config.yaml").write_text("objective: {name: mlm}\n", encoding="utf-8")
+    assert "is a BERT" in refused("sample", bert)
     assert "top_p is 2" in refused("sample", language, "--top-p", 2)
     assert "stop 'xyz'" in refused("sample", language, "--stop", "xyz")
-    assert "there is no folder" in refused("sample", language, "--out", tmp_path / "no" / "where.txt")
+    assert "does not exist: create it first" in refused("sample", language, "--out", tmp_path / "no" / "where.txt")
 
 
 def record(run: Path, kind: str) -> Path:
@@ -185,7 +199,7 @@ def test_the_kind_of_the_run_decides_what_a_file_is(
     language: Path, pretrained: Path, tuned: Path, text: Path, tmp_path: Path
 ) -> None:
     assert f"is the text that {language} was trained on" in call("evaluate", language, text).stderr
-    assert "FILE is missing: give a text" in refused("evaluate", language)
+    assert "file is missing: give a text" in refused("evaluate", language)
     assert "--abstain is for questions" in refused("evaluate", language, text, "--abstain")
     assert "--stride is for a text" in refused("evaluate", tuned, "--stride", 2)
     assert "stride is 99" in refused("evaluate", language, text, "--stride", 99)

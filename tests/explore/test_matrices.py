@@ -52,7 +52,7 @@ def test_typed_rows(typed: str) -> None:
         ("m.csv", "1,2\n3,inf\n", r"m\.csv, line 2: inf cannot be used"),
         ("m.csv", "1,2\n3\n", r"m\.csv, line 2: expected 2 numbers as in the rows before, got 1"),
         ("m.csv", "1,,2\n", r"m\.csv, line 1: '' is not a number"),
-        ("m.csv", "", "no numbers found"),
+        ("m.csv", "", r"m\.csv is empty"),
         ("m.json", "[[1, 2]\n[3]]", r"m\.json, line 2: not valid JSON"),
         ("m.json", '{"a": 1}', "must be a list of rows"),
         ("m.json", "[[1, NaN]]", "NaN cannot be used"),

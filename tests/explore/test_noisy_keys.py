@@ -118,6 +118,13 @@ def test_without_stretch_both_designs_average_and_the_explanation_says_so() -> N
     assert "wins:" not in found.why
 
 
+def test_where_nothing_varies_the_ratio_is_undefined_and_not_that_of_rounding_errors() -> None:
+    found = explore.noise(stretch=0.0, alpha=0.0)
+    assert isnan(found.simulated.ratio.value) and isnan(found.simulated_forward.ratio.value)
+    assert dict(found.summary())["variance ratio, all draws"].endswith("undefined in the draws")
+    assert found.simulated.two.variance.value < 1e-26 < explore.noise(stretch=0.0).simulated.two.variance.value
+
+
 def test_a_large_alpha_makes_one_head_jump_without_any_stretch() -> None:
     found = explore.noise(stretch=0.0, alpha=0.1)
     assert found.simulated.one.deviation_a.value > 0.4

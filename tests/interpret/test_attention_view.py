@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import torch
 from tests.interpret.subjects import TEXT, subject
 from tests.tiny_models import tiny_model
 
-from attnlab.interpret.attention_page import write_attention_page
+from attnlab.interpret.attention_page import PAGE, json_for_html, page_data, write_attention_page
 from attnlab.interpret.maps import AttentionMaps, attention_maps
 from attnlab.interpret.subject import open_subject
 
@@ -225,6 +228,71 @@ def test_cross_attention_links_two_texts(view: Open, tmp_path: Path) -> None:
     lines.nth(1).locator('.token[data-place="3"]').hover()
     column = maps.weights("decoder.blocks.0.cross", 1)[:, 3]
     assert weights_of_links(page, "gives") == pytest.approx(column.tolist())
+
+
+def test_a_narrow_window_shows_the_whole_matrix(view: Open) -> None:
+    maps = attention_maps(subject(), TEXT, influence=False)
+    page = view(maps)
+    wide = page.locator(".large canvas").evaluate("canvas => canvas.clientWidth")
+    page.set_viewport_size({"width": 420, "height": 800})
+    page.evaluate(DRAWN_NARROWER, wide)  # (wait_for_function needs eval, which the page's policy forbids)
+    assert page.evaluate(f"{CANVAS}.getBoundingClientRect().right") <= 420
+    assert page.evaluate("document.documentElement.scrollWidth") <= 420
+    click_cell(page, 6, 4)
+    assert steps(page)["softmax"] == pytest.approx(float(maps.weights(0, 0)[6, 4]), abs=1e-5)
+
+
+CANVAS = 'document.querySelector("attention-view").shadowRoot.querySelector(".large canvas")'
+DRAWN_NARROWER = f"""wide => new Promise((done, failed) => {{
+  setTimeout(() => failed(new Error("the canvas keeps its width")), 20000);
+  const look = () => ({CANVAS}.clientWidth < wide ? done() : requestAnimationFrame(look));
+  look();
+}})"""
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_another_page_can_use_the_element_as_it_is(browser: Any, tmp_path: Path) -> None:
+    """From its modules, with data that are set before it is known, before it is in the page, again, and to nothing."""
+    shutil.copytree(PAGE, tmp_path / "modules")
+    first, second = (
+        json_for_html(page_data(attention_maps(subject(name), TEXT, influence=False if name == "vanilla" else None)))
+        for name in ("vanilla", "aft-full")
+    )
+    (tmp_path / "index.html").write_text(
+        f"""<!doctype html><link rel="icon" href="data:,"><attention-view></attention-view>
+        <script>
+        const view = document.querySelector("attention-view"), other = {second};
+        view.data = {first};
+        </script>
+        <script type="module" src="modules/attention-view.js"></script>"""
+    )
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
+    heading = page.locator("h2")
+    assert heading.inner_text() == "blocks.0.attention, head 0" and page.locator(".thumb").count() == 8
+    page.evaluate("view.data = other")
+    assert heading.inner_text() == "blocks.0.attention, influence" and page.locator(".thumb").count() == 2
+    page.evaluate("view.data = null")
+    assert page.evaluate("view.shadowRoot.childElementCount") == 0
+    page.evaluate("""() => {
+      const made = document.createElement("attention-view");
+      made.data = other;
+      document.body.append(made);
+    }""")
+    assert heading.count() == 1 and page.locator(".thumb").count() == 2
+    page.close()
+    server.shutdown()
+    server.server_close()
+    assert errors == []
 
 
 def test_text_stays_text(view: Open) -> None:

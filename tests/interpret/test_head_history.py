@@ -68,7 +68,7 @@ def test_the_command_prints_the_strongest_heads_and_draws_all(run: Path, tmp_pat
     (layer, head), mean = score_heads(open_subject(run), draws=3).scores("induction").strongest(1)[0]
     line = next(line for line in done.stdout.splitlines() if "induction" in line)
     assert f" {layer}.{head} " in line and f" {mean.mean:.3f} " in line
-    assert "random tokens: 3 sequences of 48 tokens" in done.stdout
+    assert "random tokens: 3 sequences of 64 tokens" in done.stdout
 
 
 def test_json_is_that_of_the_functions(run: Path) -> None:
@@ -88,7 +88,7 @@ def test_the_scores_by_step_stand_beside_the_loss(run: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("heads RUN --length 99", "--length 99 is not possible here: give 4 to 24, half of the context."),
+        ("heads RUN --length 99", "--length 99 is not possible here: give 4 to 32, half of the context."),
         ("heads RUN --text missing.txt", "missing.txt does not exist: check the name."),
         ("heads RUN --figure heads.xyz", "heads.xyz: unknown figure format 'xyz': choose from"),
         ("heads minilm --checkpoints", "minilm is no run: only a run has checkpoints."),

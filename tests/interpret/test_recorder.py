@@ -172,6 +172,41 @@ def test_heads_computed_one_after_the_other(product: str) -> None:
     torch.testing.assert_close(product_of_both, recording["blocks.0.attention.heads"], atol=1e-6, rtol=0)
 
 
+class TorchsOwn(nn.Module):
+    """The shortest way to write a mixer."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(32, 4, **options)  # type: ignore[arg-type]
+        self.need_weights = False
+
+    def forward(self, x: Tensor, padding: Tensor | None = None, cache: object = None) -> Tensor:
+        future = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        x = x if self.attention.batch_first else x.transpose(0, 1)
+        y = self.attention(x, x, x, attn_mask=future, need_weights=self.need_weights)[0]
+        return y if self.attention.batch_first else y.transpose(0, 1)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+@pytest.mark.parametrize("options", [{"batch_first": True}, {}, {"bias": False}])
+@torch.no_grad()
+def test_torchs_own_attention(options: dict[str, object], need_weights: bool) -> None:
+    """In evaluation it runs a kernel of its own, which listening would replace by another with other bits."""
+    model = gpt()
+    for block in model.blocks:
+        block.mixer = TorchsOwn(**options).eval()
+        block.mixer.need_weights = need_weights
+    recording = record(model, TOKENS)
+    assert torch.equal(model(TOKENS), recording.output)
+    attended = recording.attended["blocks.1.attention"]
+    assert attended.queries is not None and attended.keys is not None and attended.bias is not None
+    scores = attended.queries @ attended.keys.transpose(-1, -2) * attended.scale + attended.bias
+    torch.testing.assert_close(scores.softmax(-1), attended.weights, atol=1e-6, rtol=0)
+    merged = (attended.weights @ attended.values).transpose(1, 2).flatten(2)
+    output = model.blocks[1].mixer.attention.out_proj(merged)
+    torch.testing.assert_close(recording["blocks.1.attention.output"], output, atol=1e-6, rtol=0)
+
+
 @torch.no_grad()
 def test_the_labs_bert() -> None:
     torch.manual_seed(0)

@@ -28,9 +28,7 @@ from attnlab.base.interrupts import Interrupted
 from attnlab.base.randomness import random_untouched
 from attnlab.config.classify import ClassifyConfig
 from attnlab.config.recipe import Key
-from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.tasks.labelled import LabelledText
-from attnlab.data.tasks.prediction_inputs import from_file
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import saved_config
@@ -232,8 +230,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
             path = Path(X)
             if isinstance(X, str) and not path.is_file():
                 raise InputError(f"X is {X!r:.40}, which is not a file: give a file, or a list of texts, [{X!r:.40}].")
-            task = TASKS.get(trained.config.data.task)
-            return from_file(path, trained.classes, trained.columns, task.clean if task else str).examples
+            return trained.read(path).examples
         examples = to_examples(X)
         if (examples[0].pair is not None) != trained.paired:
             reads, got = ("pairs of", "single") if trained.paired else ("single", "pairs of")

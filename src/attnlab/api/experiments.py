@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from attnlab.api.gpt import GPT, attention_name
 from attnlab.api.inputs import Inputs, keys_of
 from attnlab.api.table import Table
-from attnlab.api.train import ATTENTION, DATA, call_text, model_settings
+from attnlab.api.train import ATTENTION, DATA, call_text, folder_settings, model_settings
 from attnlab.base import html
 from attnlab.config.axes import parse_axes
 from attnlab.config.gpt import GPTSection
@@ -57,9 +57,8 @@ def _start(
 ) -> Path:
     """Check the settings, write what was handed in into the folder, and run the experiment."""
     options = dict(settings)
-    recipe, run, overwrite = (options.pop(word, None) for word in ("recipe", "run", "overwrite"))
-    path = Path(run) if run is not None else fresh_path(ROOT, name)
-    recipe = None if recipe is None else Path(recipe)
+    recipe, run, overwrite = folder_settings(options)
+    path = run or fresh_path(ROOT, name)
     implied: dict[Key, str] = {(name, axis): "classify" for axis in CLASSIFIER_AXES} if name == "compare" else {}
     chosen: dict[Key, Any] = {(name, word): options[word] for word in ("job", *CLASSIFIER_AXES) if word in options}
     job = chosen_job(name, recipe, chosen, implied, None, default)
@@ -160,6 +159,10 @@ class Experiment(ABC):
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame."""
         return self.table.to_pandas()
+
+    def __fspath__(self) -> str:
+        """An experiment is taken wherever its folder is."""
+        return str(self.path)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r}, {self.state})"

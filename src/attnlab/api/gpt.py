@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.api.arguments import checked
 from attnlab.base import trust
 from attnlab.base.errors import UserError
 from attnlab.config.gpt import GPTSection
@@ -45,6 +46,7 @@ class GPT:
 
             find_variant(self.section.attention)  # raises for an unknown one
 
+    @checked
     def build(self, vocabulary_size: int) -> BuiltGPT:
         """A new model for tokens below `vocabulary_size`: (B, T) to logits (B, T, V)."""
         from attnlab.models.gpt import GPT as Built

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,7 +50,7 @@ class Inputs:
 
     def _value(self, key: Key, value: Any, is_file: bool, stream: bool) -> Any:
         if isinstance(value, PathLike):
-            return str(value)
+            return os.fspath(value)
         if getattr(value, "ndim", None) == 0:
             return value.item()  # a number of numpy or torch
         if not is_file or value is None:

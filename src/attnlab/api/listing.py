@@ -1,25 +1,42 @@
-"""`lab.runs()`: the runs of a folder as a table."""
+"""`lab.runs()`: the runs of a folder as a table; `summaries` is the same for the command."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from attnlab.api.arguments import checked
 from attnlab.api.table import Table
-from attnlab.base.errors import UserError
-from attnlab.runs.folder import ROOT
-from attnlab.runs.listing import find_runs, summarise
+from attnlab.base.errors import UserError, unknown
+from attnlab.runs.folder import ROOT, STATES
+from attnlab.runs.listing import DAMAGED, Summary, find_runs, summarise
+
+if TYPE_CHECKING:
+    Source = str | os.PathLike[str]
+
+COLUMNS = ("kind", "state", "reason", "started", "step", "steps", "seconds")
 
 
-def runs(root: str | Path = ROOT, kind: str | None = None, state: str | None = None) -> Table:
-    """One row per run below `root`, the oldest first, with its results; `kind` and `state` select some."""
+@checked
+def runs(root: Source = ROOT, kind: str | None = None, state: str | None = None, contains: str | None = None) -> Table:
+    """One row per run below `root`, the oldest first, with its results.
+
+    `kind`, `state` and `contains`, a part of the path, select some.
+    """
+    return Table(
+        {"run": str(run.path), **{name: getattr(run, name) for name in COLUMNS}, **run.results}
+        for run in summaries(root, kind, state, contains)
+    )
+
+
+def summaries(
+    root: Source = ROOT, kind: str | None = None, state: str | None = None, contains: str | None = None
+) -> list[Summary]:
+    if state is not None and state not in (*STATES, DAMAGED):
+        raise UserError(unknown("state", state, (*STATES, DAMAGED)))
     folder = Path(root)
     if not folder.is_dir():
-        raise UserError(f"{folder}: there is no such folder; name the folder of the runs, lab.runs(root).")
-    table = Table()
-    for run in map(summarise, find_runs(folder)):
-        if kind in (None, run.kind) and state in (None, run.state):
-            facts = {
-                name: getattr(run, name) for name in ("kind", "state", "reason", "started", "step", "steps", "seconds")
-            }
-            table.append({"run": str(run.path), **facts, **run.results})
-    return table
+        raise UserError(f"{folder}: there is no such folder of runs: check the name.")
+    chosen = [summarise(path) for path in find_runs(folder) if contains is None or contains in str(path)]
+    return [run for run in chosen if kind in (None, run.kind) and state in (None, run.state)]

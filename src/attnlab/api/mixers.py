@@ -2,35 +2,73 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from attnlab.api.arguments import checked
 from attnlab.api.gpt import attention_name
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from attnlab.api.gpt import Attention
+    from attnlab.attention import MixerShape
     from attnlab.attention.audit import Audit
     from attnlab.check.results import CheckReport
 
+    Source = str | os.PathLike[str]
 
-def audit(attention: Attention, *, cost: bool = True, half: bool = True, **shape: Any) -> Audit:
+
+@checked
+def audit(
+    attention: Attention | nn.Module,
+    *,
+    width: int = 16,
+    heads: int = 4,
+    context: int = 136,
+    causal: bool = True,
+    positions: str = "none",
+    cost: bool = True,
+    half: bool = True,
+) -> Audit:
     """Check that a mixer keeps its promises: it sees no later token, decodes as it trains, costs what it states.
 
-    `attention` is a name, a file or a class; `shape` are fields of `MixerShape` such as width=16, heads=4, context=72.
-    `cost` measures time and memory, `half` tries 16-bit precision in a process of its own.
+    `attention` is a name, a file, a class, or a module that is built, with its `width`. `context` is the length of the
+    longest sequence that is checked. `cost` measures time and memory, `half` tries 16-bit precision in a process of its
+    own. A file is audited in such a process as a whole: it may end or hang without harm.
     """
-    from dataclasses import replace
+    from torch import nn
 
-    from attnlab.attention.audit.future import DEFAULT
+    from attnlab.attention import MixerShape
+    from attnlab.attention.audit.child import audit_file
     from attnlab.attention.audit.run import audit as run
 
-    return run(attention_name(attention), replace(DEFAULT, **shape), cost, half)
+    shape = MixerShape(width, heads, context, causal, positions=positions)
+    name = attention_name(_copies_of(attention) if isinstance(attention, nn.Module) else attention)
+    return (audit_file if name.endswith(".py") else run)(name, shape, cost, half)
 
 
-def check(file: str | Path, stage: str = "heads", time_limit: float = 10.0) -> CheckReport:
+def _copies_of(module: nn.Module) -> Callable[[MixerShape], nn.Module]:
+    """Every check takes a module that no other has used."""
+
+    def build(shape: MixerShape) -> nn.Module:
+        return deepcopy(module)
+
+    build.__name__ = type(module).__name__
+    return build
+
+
+@checked
+def check(
+    file: Source, stage: str = "heads", time_limit: float = 10.0, seed: int | None = None, record: Source | None = None
+) -> CheckReport:
     """Check your own attention, function by function, in a .py file or a notebook, and name the likely mistake.
 
-    `stage` is plain, causal or heads; `time_limit` is in seconds per function.
+    `stage` is plain, causal or heads; `time_limit` is in seconds per function; `seed` repeats the inputs of an earlier
+    check; to `record` each result is appended as a line of JSON when it is known.
     """
     from attnlab.base.errors import UserError, unknown
     from attnlab.check.results import ExerciseStage
@@ -39,5 +77,5 @@ def check(file: str | Path, stage: str = "heads", time_limit: float = 10.0) -> C
     if stage not in list(ExerciseStage):
         raise UserError(unknown("stage", stage, list(ExerciseStage)))
     if time_limit <= 0:
-        raise UserError(f"time_limit must be above zero, got {time_limit:g}.")
-    return check_file(Path(file), ExerciseStage(stage), time_limit)
+        raise UserError(f"the time limit must be above zero, got {time_limit:g} seconds.")
+    return check_file(Path(file), ExerciseStage(stage), time_limit, seed, Path(record) if record is not None else None)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from attnlab.api import interpret
+from attnlab.api.arguments import checked
+from attnlab.api.evaluate import Evaluation, evaluate
 from attnlab.api.own import hand_in_again
+from attnlab.api.processes import run_command
 from attnlab.api.table import Table, shown
 from attnlab.base import console, html
 from attnlab.base.console import clock
 from attnlab.base.errors import UserError
+from attnlab.config.sections import machine_of
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
-from attnlab.runs.folder import called_from_python, read_config, read_record, read_status
+from attnlab.runs.folder import read_config, read_record, read_status
 from attnlab.runs.metrics import read_metrics, series
 
 if TYPE_CHECKING:
     from torch import nn
 
     from attnlab.api.gpt import Attention
+    from attnlab.evaluation.writing import Writing
     from attnlab.interpret.ablation import Ablation
     from attnlab.interpret.heads import HeadReport
     from attnlab.interpret.lens import QuestionLens, TextLens
@@ -29,6 +36,8 @@ if TYPE_CHECKING:
     from attnlab.models.asking import ModelAnswer
     from attnlab.models.loading import TrainedGPT
     from attnlab.models.sampling import Sample
+
+    Source = str | os.PathLike[str]
 
 
 class Run:
@@ -88,11 +97,22 @@ class Run:
         (written,) = self.samples(prompt, 1, length, **drawing)
         return written.prompt + written.text
 
-    def samples(
+    def samples(self, prompt: str = "", number: int = 1, length: int = 200, **drawing: Any) -> list[Sample]:
+        """Several samples, each with its prompt, text, tokens and their log-probabilities."""
+        ready = self._writing(prompt, number, length, **drawing)
+        with console.working("sampling ..."):
+            return ready.samples()
+
+    def stream(self, prompt: str = "", length: int = 200, **drawing: Any) -> Iterator[str]:
+        """The same text as `sample`, piece by piece while it is written: the prompt first."""
+        return self._writing(prompt, 1, length, **drawing).stream()
+
+    @checked
+    def _writing(
         self,
-        prompt: str = "",
-        number: int = 1,
-        length: int = 200,
+        prompt: str,
+        number: int,
+        length: int,
         *,
         temperature: float = 1.0,
         top_k: int | None = None,
@@ -100,15 +120,15 @@ class Run:
         seed: int = 0,
         context: int | None = None,
         stop: str | None = None,
-    ) -> list[Sample]:
-        """Several samples, each with its prompt, text, tokens and their log-probabilities."""
+    ) -> Writing:
         from attnlab.evaluation.writing import Drawing, writing
 
-        drawing = Drawing(length, temperature, top_k, top_p, seed)
-        ready = writing(self._gpt(), prompt, number, drawing, context, stop)
+        ready = writing(self._gpt(), prompt, number, Drawing(length, temperature, top_k, top_p, seed), context, stop)
         for note in ready.notes:
             console.warn(note)
-        return ready.samples()
+        if ready.window:
+            console.say(ready.window)
+        return ready
 
     @overload
     def ask(self, question: str) -> ModelAnswer: ...
@@ -123,37 +143,17 @@ class Run:
         if self.kind not in ("finetune", "knowledge"):
             raise UserError(f"{self.path} is a {self.kind} run: it was not trained to answer questions.")
         gpt = self._gpt()
-        questions = [question] if isinstance(question, str) else question
+        questions = [question] if isinstance(question, str) else list(question)
+        if not all(isinstance(each, str) for each in questions):
+            raise UserError("the question: expected a text or a list of texts.")
         for number, text in enumerate(questions, 1):
             check_length(text, gpt.vocabulary, gpt.model.shape.context, f"question {number}")
         answers = answer(gpt.model, gpt.vocabulary, questions)
         return answers[0] if isinstance(question, str) else answers
 
-    def evaluate(self, file: str | Path | None = None) -> dict[str, Any]:
-        """Measure the run on a file: questions, a text or labelled texts, by the kind of the run.
-
-        Without a file, a run that answers questions is measured on its own. As `attnlab evaluate`, which documents the
-        results; the predictions are in the folder `results["folder"]`.
-        """
-        from attnlab.evaluation import by_kind
-        from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
-
-        path = None if file is None else Path(file)
-        kind = by_kind.file_kind(self.path, path)
-        if kind == by_kind.QUESTIONS:
-            call = f"lab.load({str(self.path)!r}).evaluate({'' if path is None else repr(str(path))})"
-            with called_from_python(call):
-                done = evaluate_run(self.path, EvaluationOptions(questions=path))
-            return {"predictions": done.predictions, "count": done.count, **(done.results or {})}
-        if path is None:
-            raise UserError(f"{self.path} is a {self.kind} run: give {kind} to measure it on.")
-        if kind == by_kind.TEXT:
-            measured = by_kind.evaluate_text_file(self.path, path)
-        else:
-            measured = by_kind.evaluate_labelled_file(self.path, path)
-        for note in measured.notes:
-            console.warn(note)
-        return {"folder": str(measured.folder), **measured.results}
+    def evaluate(self, file: str | Path | None = None, **settings: Any) -> Evaluation:
+        """The run measured on questions, a text or labelled texts, by its kind: `lab.evaluate`."""
+        return evaluate(self.path, file, **settings)
 
     def inspect(self, text: str, second: str | None = None, **options: Any) -> AttentionMaps:
         """Attention of every layer and head on a text: `lab.inspect`."""
@@ -176,11 +176,11 @@ class Run:
         return interpret.lens(self.path, text, **options)
 
     def _gpt(self) -> TrainedGPT:
-        from attnlab.models.loading import TrainedGPT
+        from attnlab.models.loading import TrainedGPT, load_gpt
 
-        if not isinstance(self.trained, TrainedGPT):
-            raise UserError(f"{self.path} is a {self.kind} run without a language model.")
-        return self.trained
+        if not isinstance(self.__dict__.get("trained"), TrainedGPT):
+            self.__dict__["trained"] = load_gpt(self.path)  # raises for another kind of model: says which
+        return self.__dict__["trained"]
 
     def resume(self) -> Run:
         """Continue an interrupted or failed run, exactly from its last checkpoint."""
@@ -188,9 +188,17 @@ class Run:
 
         kind = kind_of_run(self.path)
         must_be_resumable(self.path)
-        kind.job()(saved_config(self.path)).run(RunOptions(self.path, resume=True))
+        config = saved_config(self.path)
+        if machine_of(config).processes > 1:
+            run_command(["resume", str(self.path)], machine_of(config), self.path)
+        else:
+            kind.job()(config).run(RunOptions(self.path, resume=True))
         self.__dict__.pop("trained", None)
         return self
+
+    def __fspath__(self) -> str:
+        """A run is taken wherever its folder is."""
+        return str(self.path)
 
     def __repr__(self) -> str:
         return f"Run({str(self.path)!r}, {self.kind}, {self.state})"
@@ -211,17 +219,17 @@ class Run:
 
     def _curve(self) -> str:
         """The loss by step; nothing before the first was logged."""
-        from attnlab.report.figures import closing, curves
+        from attnlab.report.figures import curves
 
         file = self.path / "metrics.jsonl"
         lines = {split: line for split in ("train", "dev") if (line := series(file, split, "loss"))[0]}
         if not lines:
             return ""
-        with closing(curves(lines, "loss", "step", "loss")) as figure:
-            return html.picture(figure, "loss by step")
+        return html.picture(curves(lines, "loss", "step", "loss"), "loss by step")
 
 
-def load(run: str | Path, attention: Attention | None = None) -> Any:
+@checked
+def load(run: Source, attention: Attention | None = None) -> Any:
     """The run, the comparison or the sweep in a folder.
 
     `attention` is the class or the file that the run was trained with, where the folder has no copy that may be

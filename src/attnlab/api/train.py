@@ -6,21 +6,23 @@ All take a description of the model, the data, and settings by the names they ha
 
 from __future__ import annotations
 
-import sys
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from attnlab.api.arguments import is_path
 from attnlab.api.gpt import GPT, attention_name
 from attnlab.api.inputs import Inputs, keys_of
+from attnlab.api.processes import run_command
 from attnlab.api.run import Run
-from attnlab.base.errors import RunFailed, UserError
+from attnlab.base.errors import UserError
 from attnlab.base.files import write_text
 from attnlab.config.gpt import GPTSection
 from attnlab.config.recipe import Key, load
 from attnlab.config.sections import Section, machine_of
 from attnlab.jobs.registry import KINDS
-from attnlab.runs.folder import INPUTS, ROOT, called_from_python, fresh_path, read_status
+from attnlab.runs.folder import INPUTS, ROOT, called_from_python, fresh_path
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import RunOptions
@@ -75,8 +77,8 @@ def knowledge(model: GPT | None = None, data: Data = None, **settings: Any) -> R
 def start(function: str, kind: str, model: Any, data: Any, settings: Mapping[str, Any]) -> Run:
     """What all of them do: check the settings, write what was handed in into the folder, and run the job."""
     options = dict(settings)
-    recipe, run, overwrite = (options.pop(name, None) for name in ("recipe", "run", "overwrite"))
-    path = Path(run) if run is not None else fresh_path(ROOT, kind)
+    recipe, run, overwrite = folder_settings(options)
+    path = run or fresh_path(ROOT, kind)
     inputs = Inputs(path, bool(overwrite))
     section = KINDS[kind].config
     given = model_settings(model, kind) | keys_of(section, options)
@@ -84,7 +86,7 @@ def start(function: str, kind: str, model: Any, data: Any, settings: Mapping[str
         given[DATA[kind]] = data
     if ATTENTION in given:
         given[ATTENTION] = attention_name(given[ATTENTION])
-    config = load(section, _recipe(recipe), inputs.settings(section, given, stream=kind == "language"))
+    config = load(section, recipe, inputs.settings(section, given, stream=kind == "language"))
     shape = getattr(config, "model", None)
     if isinstance(shape, GPTSection) and (stored := inputs.attention(shape.attention, shape)) != shape.attention:
         shape.attention = stored
@@ -102,13 +104,21 @@ def model_settings(model: Any, kind: str) -> dict[Key, Any]:
     if isinstance(model, GPT):
         return {("model", name): value for name, value in model.given.items()}
     if kind == "finetune" and isinstance(model, Run | str | Path):
-        return {("start", "run"): str(model.path if isinstance(model, Run) else model)}
+        return {("start", "run"): os.fspath(model)}
     expected = "lab.GPT(...), a run or None" if kind == "finetune" else "lab.GPT(...) or None"
     raise UserError(f"the model: expected {expected}, got {type(model).__name__}.")
 
 
-def _recipe(recipe: Any) -> Path | None:
-    return None if recipe is None else Path(recipe)
+def folder_settings(options: dict[str, Any]) -> tuple[Path | None, Path | None, bool]:
+    """Takes `recipe`, `run` and `overwrite` from the settings of a call."""
+    paths: list[Path | None] = []
+    for name in ("recipe", "run"):
+        given = options.pop(name, None)
+        if given is not None and not is_path(given):
+            raise UserError(f"{name}: expected a path, got {given!r:.60}.")
+        paths.append(None if given is None else Path(given))
+    recipe, run = paths
+    return recipe, run, bool(options.pop("overwrite", False))
 
 
 def _run(kind: str, config: Section, options: RunOptions) -> None:
@@ -123,10 +133,7 @@ def _run_several(kind: str, config: Section, options: RunOptions) -> None:
     import yaml
 
     from attnlab.attention.registry import OWN
-    from attnlab.launch.processes import run_processes
-    from attnlab.training.setup import must_be_possible
 
-    must_be_possible(machine_of(config))
     path, shape = options.path, getattr(config, "model", None)
     assert path is not None
     if isinstance(shape, GPTSection) and shape.attention.startswith(OWN):
@@ -134,9 +141,8 @@ def _run_several(kind: str, config: Section, options: RunOptions) -> None:
     recipe = path / INPUTS / "settings.yaml"
     recipe.parent.mkdir(parents=True, exist_ok=True)
     write_text(recipe, yaml.safe_dump(config.model_dump(mode="json", exclude_unset=True), sort_keys=False))
-    command = [sys.executable, "-m", "attnlab", kind, f"--config={recipe}", f"--run={path}"]
-    if run_processes(machine_of(config).processes, command + ["--overwrite"] * options.overwrite, path) != 0:
-        raise RunFailed(f"{path}: {read_status(path).get('reason') or 'the run failed'}.")
+    words = [kind, f"--config={recipe}", f"--run={path}", *["--overwrite"] * options.overwrite]
+    run_command(words, machine_of(config), path)
 
 
 def call_text(function: str, model: Any, data: Any, settings: Mapping[str, Any]) -> str:

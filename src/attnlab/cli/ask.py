@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from attnlab.base import console
-from attnlab.cli.evaluate import abstain_below_option, abstain_option, check_share, corpus_option
+from attnlab.cli.evaluate import abstain_below_option, abstain_option, corpus_option
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ def ask(
     corpus: Annotated[Path | None, corpus_option()] = None,
 ) -> None:
     """Ask a fine-tuned model; prints the answer and its confidence, the model's probability of the answer."""
-    check_share("--abstain-below", abstain_below)
     from attnlab.base.errors import UserError
     from attnlab.evaluation.abstaining import Abstaining, choose_name_threshold, required_threshold
     from attnlab.evaluation.answers import AskedModel
@@ -37,6 +35,8 @@ def ask(
     from attnlab.models.asking import check_length
     from attnlab.models.loading import load_gpt
 
+    if abstain_below is not None and not 0.0 <= abstain_below <= 1.0:
+        raise UserError(f"--abstain-below must be between 0 and 1, got {abstain_below:g}.")
     if corpus is not None and not (trace or abstain):
         raise UserError("--corpus is only used with --trace and --abstain: give one of them as well.")
     trained = load_gpt(run)
@@ -61,7 +61,7 @@ def ask(
             about = f", name {probability:.2g}, {compared} {threshold.value:.2g}"
         elif threshold is not None:
             console.warn("the question names no one by two or more words: --abstain cannot judge it.")
-        shown = escape(abstaining.text(given, probability))
+        shown = abstaining.text(given, probability)
         console.result(f"{shown}  (confidence {given.confidence:.2f}{about})")
         unknown = vocabulary.unknown_share(text)
         if unknown:
@@ -98,10 +98,10 @@ def _print_trace(sources: Sources, question: str, answer: str) -> None:
         MADE_UP: f"no line that names {name} contains {answer!r}",
         NEVER_NAMED: f"no line names {name}",
     }
-    console.result(escape(f"{trace.kind}: {meaning[trace.kind]}."))
+    console.result(f"{trace.kind}: {meaning[trace.kind]}.")
     for line in trace.lines:
         mark = "*" if line.number in trace.with_answer else " "
-        console.result(escape(f"{mark} line {line.number}: {line.text}"))
+        console.result(f"{mark} line {line.number}: {line.text}")
 
 
 def register(app: typer.Typer) -> None:

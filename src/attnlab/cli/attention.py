@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from attnlab.base import console
 from attnlab.cli.help import example
@@ -43,7 +43,7 @@ def list_variants(as_json: AsJson = False) -> None:
             }
             for v in variants
         ]
-        console.out.out(json.dumps(rows, indent=2, ensure_ascii=False), highlight=False)
+        console.json_result(rows)
         return
     table = Table(box=None, pad_edge=False)
     for title in ("name", "equation", "paper", "time", "memory"):
@@ -70,24 +70,27 @@ def audit(
     Does it see the future, ignore padding, give all its parameters a gradient, decode as it trains, stay finite,
     and have the declared cost? Exit code 0: all checks pass; 1: a check fails; 2: it cannot be audited.
     """
-    from attnlab.attention import MixerShape
-    from attnlab.attention.audit.child import audit_file
-    from attnlab.attention.audit.run import audit as run
-    from attnlab.base.trust import allow_named
+    from attnlab.api import mixers
 
-    allow_named(name)
-    shape = MixerShape(width, heads, context, causal=not bidirectional, positions=positions)
-    report = (audit_file if name.endswith(".py") else run)(name, shape, cost, half)
+    report = mixers.audit(
+        name,
+        width=width,
+        heads=heads,
+        context=context,
+        causal=not bidirectional,
+        positions=positions,
+        cost=cost,
+        half=half,
+    )
     if as_json:
         findings = [vars(finding) for finding in report.findings]
-        text = json.dumps({"name": name, "passed": report.passed, "findings": findings}, indent=2, ensure_ascii=False)
-        console.out.out(text, highlight=False)
+        console.json_result({"name": name, "passed": report.passed, "findings": findings})
     else:
         table = Table(box=None, pad_edge=False)
         table.add_column("check", no_wrap=True)
         table.add_column("", no_wrap=True)
         table.add_column("evidence", overflow="fold")
-        labels = {True: "[green]pass[/]", False: "[bold red]FAIL[/]", None: "[dim]–[/]"}
+        labels = {True: Text("pass", "green"), False: Text("FAIL", "bold red"), None: Text("–", "dim")}
         for finding in report.findings:
             table.add_row(finding.check, labels[finding.passed], finding.evidence)
         console.result(table)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
@@ -17,7 +16,7 @@ def cluster(as_json: Annotated[bool, typer.Option("--json", help="Print JSON ins
 
     groups = partitions()
     if as_json:
-        console.out.print_json(json.dumps([nodes.__dict__ for nodes in groups]))
+        console.json_result([nodes.__dict__ for nodes in groups])
         return
     from rich.table import Table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print JSON inst
     """Show what this machine can do: cores, memory, devices, precisions and their speed, versions, hub."""
     facts = _examine()
     if as_json:
-        console.out.print_json(json.dumps(facts))
+        console.json_result(facts)
         return
     from rich.table import Table
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import finite
 from attnlab.cli.help import example
+from attnlab.runs.folder import called_by_command
 
 if TYPE_CHECKING:
-    from attnlab.evaluation.evaluate import EvaluationOptions
+    from attnlab.api.evaluate import Evaluation
 
 OF_QUESTIONS, OF_TEXT, OF_LABELLED = "Questions", "A text", "Labelled texts"
 SHOWN_CLASSES = 12
@@ -112,45 +112,51 @@ def evaluate(
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as one JSON object.")] = False,
 ) -> None:
     """Evaluate a run on a file: answers to questions, the loss of a text, or the classes of labelled texts."""
-    check_share("--abstain-below", abstain_below)
-    check_share("--target-accuracy", target_accuracy)
+    from attnlab.api.evaluate import evaluate as measure
     from attnlab.evaluation import by_kind
-    from attnlab.evaluation.evaluate import EvaluationOptions
 
-    kind = by_kind.file_kind(run, file, questions)
-    _must_suit(context, run, kind)
-    if kind == by_kind.QUESTIONS:
-        if file is not None and questions is not None:
-            raise UserError("FILE and --questions both name questions: give one of them.")
-        options = EvaluationOptions(
-            questions or file, corpus, outputs, abstain_below, abstain, target_accuracy, unseen_names, out, seed
+    _must_suit(context, run, by_kind.file_kind(run, file, questions))
+    with called_by_command():
+        measured = measure(
+            run,
+            file,
+            questions=questions,
+            corpus=corpus,
+            abstain=abstain,
+            abstain_below=abstain_below,
+            target_accuracy=target_accuracy,
+            unseen_names=unseen_names,
+            seed=seed,
+            context=longest,
+            stride=stride,
+            per_token=per_token,
+            device=device,
+            outputs=outputs,
+            out=out,
         )
-        _ask(run, options, as_json)
-        return
-    if file is None:
-        raise UserError(f"FILE is missing: give {kind} to evaluate {run} on.")
-    with console.working("evaluating ..."):
-        if kind == by_kind.TEXT:
-            found = by_kind.evaluate_text_file(run, file, longest, stride, per_token, outputs, out)
-        else:
-            found = by_kind.evaluate_labelled_file(run, file, device, outputs, out)
-    for note in found.notes:
-        console.warn(note)
     if as_json:
-        sys.stdout.write(console.json_line(finite(found.results)))
-        return
-    lines = _text_lines(found.results) if kind == by_kind.TEXT else _class_lines(found.results)
-    for line in lines:
-        console.result(escape(line))
-    if kind == by_kind.LABELLED and len(found.results["classes"]) <= SHOWN_CLASSES:
-        console.result(_confusion(found.results))
-    if found.predictions is not None:
-        console.result(escape(f"predictions: {found.predictions} ({found.count:,} lines)"))
-    console.result(escape(f"results: {found.folder / 'results.json'}"))
+        shown = dict(measured) or {"predictions": str(measured.predictions)}
+        sys.stdout.write(console.json_line(finite(shown)))
+    elif measured.kind == by_kind.QUESTIONS:
+        _print_answers(measured)
+    else:
+        _print_measured(measured)
 
 
-def _ask(run: Path, options: EvaluationOptions, as_json: bool) -> None:
-    from attnlab.evaluation.evaluate import evaluate_run
+def _print_measured(measured: Evaluation) -> None:
+    """The results on a text or on labelled texts."""
+    from attnlab.evaluation.by_kind import TEXT
+
+    for line in _text_lines(measured) if measured.kind == TEXT else _class_lines(measured):
+        console.result(line)
+    if measured.kind != TEXT and len(measured["classes"]) <= SHOWN_CLASSES:
+        console.result(_confusion(measured))
+    if measured.predictions is not None:
+        console.result(f"predictions: {measured.predictions} ({measured.count:,} lines)")
+    console.result(f"results: {measured.folder}/results.json")
+
+
+def _print_answers(measured: Evaluation) -> None:
     from attnlab.evaluation.page import (
         abstention_line,
         accuracy_lines,
@@ -159,21 +165,14 @@ def _ask(run: Path, options: EvaluationOptions, as_json: bool) -> None:
         name_lines,
     )
 
-    evaluation = evaluate_run(run, options)
-    for note in evaluation.notes:
-        console.warn(note)
-    results = evaluation.results
-    if as_json:
-        sys.stdout.write(console.json_line(finite(results or {"predictions": str(evaluation.predictions)})))
-        return
-    if results is not None:
-        abstention = [f"--abstain-below: {abstention_line(results['abstention'])}"] if results["abstention"] else []
-        lines = [*accuracy_lines(results), *confidence_lines(results), *name_lines(results), *abstention]
-        for line in lines + dev_threshold_lines(results):
-            console.result(escape(line))
-    console.result(f"predictions: {evaluation.predictions} ({evaluation.count} lines)")
-    if results is not None and evaluation.folder is not None:
-        console.result(f"report: {evaluation.folder / 'report.html'}")
+    if measured:
+        abstention = [f"--abstain-below: {abstention_line(measured['abstention'])}"] if measured["abstention"] else []
+        lines = [*accuracy_lines(measured), *confidence_lines(measured), *name_lines(measured), *abstention]
+        for line in lines + dev_threshold_lines(measured):
+            console.result(line)
+    console.result(f"predictions: {measured.predictions} ({measured.count} lines)")
+    if measured and measured.folder is not None:
+        console.result(f"report: {measured.folder / 'report.html'}")
 
 
 def _must_suit(context: typer.Context, run: Path, kind: str) -> None:
@@ -217,19 +216,13 @@ def _between(ends: Sequence[float] | None, form: str, after: str = "") -> str:
 
 def _confusion(found: Mapping[str, Any]) -> Any:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("label, predicted as:", *found["classes"]):
-        table.add_column(Text(console.visible(title)), justify="right" if title in found["classes"] else "left")
+        table.add_column(console.cell(title), justify="right" if title in found["classes"] else "left")
     for name, counts in zip(found["classes"], found["confusion"], strict=True):
-        table.add_row(Text(console.visible(name)), *map(str, counts))
+        table.add_row(console.cell(name), *map(str, counts))
     return table
-
-
-def check_share(flag: str, value: float | None) -> None:
-    if value is not None and not 0.0 <= value <= 1.0:
-        raise UserError(f"{flag} must be between 0 and 1, got {value:g}.")
 
 
 def register(app: typer.Typer) -> None:

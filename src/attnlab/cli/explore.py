@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -309,7 +308,7 @@ def _show(result: Exploration, figure: Path | None, as_json: bool) -> None:
     if figure is not None:
         console.say(f"wrote {result.draw(figure)}")
     if as_json:
-        console.out.print_json(json.dumps(result.as_dict(), allow_nan=False), indent=None, highlight=False)
+        console.json_result(result.as_dict(), indent=None)
         return
     from rich.table import Table
     from rich.text import Text
@@ -321,7 +320,7 @@ def _show(result: Exploration, figure: Path | None, as_json: bool) -> None:
     for name in head:
         table.add_column(Text(name))
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(console.cell, row))
     console.result(table)
     for name, matrix in result.matrices().items():
         rows_columns = " × ".join(str(size) for size in matrix.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,25 +44,23 @@ def heads(
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores of all heads as JSON.")] = False,
 ) -> None:
     """Name the heads: previous-token, first-token, duplicate-token, induction, separator, local."""
+    from attnlab.api import interpret
     from attnlab.base.files import read_text
     from attnlab.interpret.head_figures import head_curves, head_map
-    from attnlab.interpret.head_history import score_checkpoints
-    from attnlab.interpret.heads import score_heads
-    from attnlab.interpret.subject import open_subject
 
     content = read_text(text) if text is not None else None
     if checkpoints:
-        history = score_checkpoints(Path(source), content, draws, length, seed)
+        history = interpret.head_history(source, content, draws=draws, length=length, seed=seed)
         notes, rows = history.reports[-1].notes, history.rows()
         _save(lambda: head_curves(history), figure)
     else:
-        report = score_heads(open_subject(source), content, draws, length, seed)
+        report = interpret.heads(source, content, draws=draws, length=length, seed=seed)
         notes, rows = report.notes, report.rows()
         _save(lambda: head_map(report), figure)
     for note in notes:
         console.say(note)
     if as_json:
-        console.out.print_json(json.dumps(rows, allow_nan=False), indent=None, highlight=False)
+        console.json_result(rows, indent=None)
     elif checkpoints:
         _print_history(history)
     else:

@@ -143,6 +143,7 @@ OVERVIEW = tuple(
         ("trace", "tracing", USE, "Causal tracing: where in a model a name becomes the answer."),
         ("lens", "tracing", USE, "What a GPT would say if it stopped after each layer."),
         ("runs", "runs", MANY, "List runs, show one, compare two."),
+        ("report", "report", MANY, "Write the report of a run, a comparison or a sweep anew."),
         ("compare", "compare", MANY, "Compare kinds of attention, or any settings of any job, fairly."),
         ("sweep", "sweep", MANY, "Search over settings of any job; report the winner on test."),
         ("jobs", "jobs", MACHINES, "Runs on a cluster: list them, print their logs, cancel one."),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
@@ -59,28 +56,23 @@ def inspect(
 
     With --figure or --json the page is written only if --out is given.
     """
+    from attnlab.api import interpret
     from attnlab.interpret.attention_page import check_page_path, write_attention_page
-    from attnlab.interpret.maps import weight_maps, with_influence
-    from attnlab.interpret.subject import open_subject
 
     page = out if out is not None or figure or as_json else _default_page(source)
     if page is not None:
         check_page_path(page)
     chosen = None if head is None else _read_head(head)
     with console.working("reading the text ..."):
-        subject = open_subject(source)
-        maps = weight_maps(subject, text, second, layer)
+        maps = interpret.inspect(source, text, second, layer=layer, influence=influence)
     place, number = (maps.place(chosen[0]), chosen[1]) if chosen else (0, 0)
     if chosen:
         maps.attentions[place].head(number)
-    with console.working("computing influence ..."):
-        maps = with_influence(subject, maps, influence)
     notes = maps.reading.notes if page is None else write_attention_page(page, maps, place, number)
     for note in notes:
         console.warn(note)
     if as_json:
-        json.dump(maps.as_dict(), sys.stdout, allow_nan=False)
-        sys.stdout.write("\n")
+        console.json_result(maps.as_dict(), indent=None)
     if figure is not None:
         from attnlab.interpret.attention_figures import save_figure
 
@@ -93,9 +85,9 @@ def inspect(
 
 def _print(maps: AttentionMaps, page: Path | None) -> None:
     for line in [_overview(maps), *maps.remarks]:
-        console.result(escape(line))
+        console.result(line)
     if page is not None:
-        console.result(escape(f"page: {page}"))
+        console.result(f"page: {page}")
 
 
 def _overview(maps: AttentionMaps) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,7 +35,7 @@ def jobs(context: typer.Context, root: Root = ROOT, as_json: Json = False) -> No
 
     statuses = job_statuses(root)
     if as_json:
-        console.out.print_json(json.dumps([status.__dict__ for status in statuses], default=str))
+        console.json_result([status.__dict__ for status in statuses])
     elif statuses:
         console.result(_table(statuses))
     else:

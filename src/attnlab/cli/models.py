@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,10 +25,9 @@ def list_models(as_json: Json = False) -> None:
     """List the models with short names, and whether they are on this machine."""
     rows = [*_catalogue(), *_others()]
     if as_json:
-        console.out.print_json(json.dumps(rows))
+        console.json_result(rows)
         return
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     shown = COLUMNS if console.out.width >= WIDE else BRIEF
@@ -44,7 +42,7 @@ def list_models(as_json: Json = False) -> None:
             "hub id": row["hub"],
         }
         words = [cells[title] for title in shown]
-        table.add_row(*(Text(str(word or "")) for word in words))
+        table.add_row(*(console.cell(word or "") for word in words))
     console.result(table)
     console.say(
         "A model that is not here is downloaded when it is used, or with `attnlab models get NAME`. Any other hub id "
@@ -66,16 +64,16 @@ def show(name: Name, as_json: Json = False) -> None:
     except UserError:  # without transformers, or of a family it does not know, there is no encoder to speed up
         facts["fast encoder"] = None
     if as_json:
-        console.out.print_json(json.dumps(facts))
+        console.json_result(facts)
         return
     for title, value in facts.items():
         if isinstance(value, bool):
             value = "present" if value else "missing"
         elif isinstance(value, list):
-            value = ", ".join(value) or "none"
+            value = ", ".join(map(str, value)) or "none"
         if value is not None:
             number = f"{value:,}" if isinstance(value, int) else str(value)
-            console.out.print(f"{title + ':':<22}{number}", markup=False)
+            console.result(f"{title + ':':<22}{number}")
 
 
 @app.command(epilog=example("attnlab models get minilm --to models/minilm"))
@@ -97,10 +95,10 @@ def get(
     else:
         get_model(name, to, overwrite)
         folder = to
-    console.out.print(str(folder), markup=False)
+    console.result(str(folder))
     for path in weight_files(folder):
         size = f"{path.stat().st_size / 1e6:,.1f} MB"
-        console.out.print(f"  {path.name}  {size}  sha256 {sha256(path)}", markup=False)
+        console.result(f"  {path.name}  {size}  sha256 {sha256(path)}")
 
 
 def _catalogue() -> list[dict[str, Any]]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,7 +36,10 @@ def predict(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write to this file, not to standard output.")
+        Path | None,
+        typer.Option(
+            "--out", metavar="FILE", help="Write to this file, not to standard output: .csv, .tsv, .jsonl or .txt."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, with all classes.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
@@ -51,9 +52,13 @@ def predict(
         raise UserError("--text and --file exclude each other: give one of them.")
     if pair and not text:
         raise UserError("--pair needs --text: it is the second text of a pair.")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UserError(f"--out: there is no folder {out.parent}.")
+    from attnlab.evaluation.files import check_writable, write_file
     from attnlab.models.pretrained.tuned import load_trained
+
+    if out is not None:
+        check_writable(out, "--out")
+        if as_json and out.suffix.lower() == ".csv":
+            raise UserError(f"--json and --out {out} contradict each other: give a .jsonl, or leave out --json.")
 
     with console.working("loading the classifier ..."):
         trained = load_trained(run, device)
@@ -71,14 +76,12 @@ def predict(
         for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
     ]
     if out is not None:
-        from attnlab.base.files import write_text
-
-        write_text(out, "".join(_lines(predictions, as_json)))
+        write_file(out, _file_text(predictions, ".jsonl" if as_json else out.suffix.lower()))
         console.result(f"predictions: {out} ({len(predictions):,} lines)")
     elif not as_json and len(predictions) <= FEW and console.out.is_terminal:
         console.result(_table(predictions, trained.classes))
     else:
-        sys.stdout.writelines(_lines(predictions, as_json))
+        sys.stdout.writelines(map(console.json_line if as_json else _line, predictions))
     if texts.labelled:
         _print_accuracy(predictions, is_result=out is not None)
 
@@ -118,18 +121,26 @@ def _prediction(trained: TunedClassifier, example: Any, probabilities: list[floa
     }
 
 
-def _lines(predictions: list[dict[str, Any]], as_json: bool) -> Iterator[str]:
-    for row in predictions:
-        if as_json:
-            yield json.dumps(row, ensure_ascii=False) + "\n"
-        else:
-            text = " ".join(f"{row['text']} {row.get('pair', '')}".split())
-            yield f"{row['predicted']}\t{row['probability']:.4f}\t{text}\n"
+def _line(row: dict[str, Any]) -> str:
+    """For a reader: on one line, and with what a terminal would obey made visible."""
+    text = " ".join(f"{row['text']} {row.get('pair', '')}".split())
+    return console.visible(f"{row['predicted']}\t{row['probability']:.4f}\t{text}\n")
+
+
+def _file_text(predictions: list[dict[str, Any]], ending: str) -> str:
+    """In .csv and .jsonl every text is as it was given; other files have one line per text, as on a terminal."""
+    if ending in (".json", ".jsonl"):
+        return "".join(map(console.json_line, predictions))
+    if ending == ".csv":
+        from attnlab.data.tasks.spreadsheet import csv_text
+
+        columns = [name for name in predictions[0] if name != "probabilities"]
+        return csv_text(columns, ([row[name] for name in columns] for row in predictions))
+    return "".join(map(_line, predictions))
 
 
 def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     shown = classes if len(classes) <= SHOWN_CLASSES else ()
@@ -139,7 +150,7 @@ def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     for row in predictions:
         text = " | ".join(" ".join(row[part].split()) for part in ("text", "pair") if part in row)
         shares = [f"{row['probabilities'][name]:.1%}" for name in shown]
-        table.add_row(*map(Text, (text, row["predicted"], f"{row['probability']:.1%}", *shares)))
+        table.add_row(*map(console.cell, (text, row["predicted"], f"{row['probability']:.1%}", *shares)))
     return table
 
 

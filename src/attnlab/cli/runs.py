@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.base import console
-from attnlab.base.errors import UserError, unknown
 from attnlab.cli.help import example
 from attnlab.runs.folder import ROOT
 
@@ -25,7 +23,14 @@ Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
 app = typer.Typer(help="List and filter runs, show one, compare the configurations of two.")
 SCORES = ("test_accuracy", "dev_accuracy")
-COLOURS = {"queued": "blue", "finished": "green", "running": "cyan", "failed": "red", "interrupted": "yellow"}
+COLOURS = {
+    "queued": "blue",
+    "finished": "green",
+    "running": "cyan",
+    "failed": "red",
+    "interrupted": "yellow",
+    "damaged": "red",
+}
 # The columns of the table by the width they need; the default name of a run contains its kind and start.
 COLUMNS = {
     0: ("run", "state", "done", "result"),
@@ -40,25 +45,21 @@ def runs(
     context: typer.Context,
     root: Root = ROOT,
     kind: Annotated[str | None, typer.Option(help="Only runs of this kind (pretrain, ...).")] = None,
-    state: Annotated[str | None, typer.Option(help="Only queued, running, finished, failed, interrupted.")] = None,
+    state: Annotated[
+        str | None, typer.Option(help="Only queued, running, finished, failed, interrupted, damaged.")
+    ] = None,
     contains: Annotated[str | None, typer.Option(help="Only runs whose path contains this.")] = None,
     as_json: Json = False,
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    from attnlab.runs.folder import STATES
-    from attnlab.runs.listing import find_runs, summarise
+    from attnlab.api.listing import summaries
 
-    if state is not None and state not in STATES:
-        raise UserError(unknown("state", state, STATES))
-    if not root.is_dir():
-        raise UserError(f"{root}: there is no such folder; name the folder of the runs with --in.")
-    summaries = [summarise(path) for path in find_runs(root) if contains is None or contains in str(path)]
-    summaries = [run for run in summaries if kind in (None, run.kind) and state in (None, run.state)]
+    chosen = summaries(root, kind, state, contains)
     if as_json:
-        console.out.print_json(json.dumps([run.__dict__ for run in summaries], default=str))
-    elif summaries:
-        console.result(_table(summaries, root, console.out.width))
+        console.json_result([run.__dict__ for run in chosen])
+    elif chosen:
+        console.result(_table(chosen, root, console.out.width))
     else:
         console.result(f"no runs in {root}.")
 
@@ -85,13 +86,13 @@ def _table(summaries: list[Summary], root: Path, width: int) -> Any:
         )
     for run, name in rows:
         cells: dict[str, str | Text] = {
-            "run": Text(name),
+            "run": console.cell(name),
             "kind": run.kind,
             "state": Text(run.state, style=COLOURS.get(run.state, "")),
             "done": f"{run.step / run.steps:.0%}" if run.steps else "",
             "step": f"{run.step:,}/{run.steps:,}",
             "time": clock(run.seconds),
-            "started": started_at(run.started),
+            "started": started_at(run.started) if run.started else "",
             "result": _result(run),
         }
         table.add_row(*(cells[title] for title in titles))
@@ -117,9 +118,10 @@ def _nested(summaries: list[Summary], root: Path) -> Iterator[tuple[Summary, str
 def _result(run: Summary) -> Text:
     from rich.text import Text
 
-    scores = [f"{name.removesuffix('_accuracy')} {run.results[name]:.1%}" for name in SCORES if name in run.results]
+    numbers = {name: value for name in SCORES if isinstance(value := run.results.get(name), int | float)}
+    scores = [f"{name.removesuffix('_accuracy')} {value:.1%}" for name, value in numbers.items()]
     reason = run.reason if len(run.reason) <= LONGEST_REASON else f"{run.reason[: LONGEST_REASON - 1]}…"
-    result = Text(", ".join(scores) or reason)
+    result = console.cell(", ".join(scores) or reason)
     return Text.assemble(("collapsed", "bold red"), "; ", result) if run.results.get("collapsed") else result
 
 
@@ -139,9 +141,9 @@ def show(run: Folder, as_json: Json = False) -> None:
         "last_metrics": list(read_metrics(run / "metrics.jsonl"))[-2:],
     }
     if as_json:
-        console.out.print_json(json.dumps(facts))
+        console.json_result(facts)
     else:
-        console.out.print(yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).rstrip(), markup=False)
+        console.result(yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).rstrip())
 
 
 @app.command(epilog=example("attnlab runs compare runs/first runs/second"))
@@ -162,7 +164,7 @@ def compare(
     for name in dict.fromkeys([*results[0], *results[1]]):
         rows[f"results.{name}"] = (results[0].get(name), results[1].get(name))
     if as_json:
-        console.out.print_json(json.dumps(rows))
+        console.json_result(rows)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("setting", str(first), str(second)):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.base import console
-from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 
 if TYPE_CHECKING:
@@ -56,32 +55,28 @@ def sample(
     One sample is printed while it is decoded. Past the context the last half of it is read again, with positions
     from 0.
     """
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UserError(f"--out: there is no folder {out.parent}.")
-    from attnlab.evaluation.writing import Drawing, writing
-    from attnlab.models.loading import load_gpt
+    from attnlab.api.run import Run
+    from attnlab.evaluation.files import check_writable, write_file
 
-    drawing = Drawing(length, temperature, top_k, top_p, seed)
-    ready = writing(load_gpt(run), prompt, number, drawing, context, stop)
-    for note in ready.notes:
-        console.warn(note)
-    if ready.window:
-        console.say(ready.window)
+    if out is not None:
+        check_writable(out, "--out")
+    drawing: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+    drawing |= {"context": context, "stop": stop}
     if number == 1 and not as_json and out is None:
-        for piece in ready.stream():
-            sys.stdout.write(console.visible(piece))
-            sys.stdout.flush()
-        sys.stdout.write("\n")
+        pieces = Run(run).stream(prompt, length, **drawing)
+        try:
+            for piece in pieces:
+                sys.stdout.write(console.visible(piece))
+                sys.stdout.flush()
+        finally:
+            sys.stdout.write("\n")  # also after Ctrl-C
         return
-    with console.working("sampling ..."):
-        samples = ready.samples()
+    samples = Run(run).samples(prompt, number, length, **drawing)
     lines = list(_json_lines(samples, seed) if as_json else _printed(samples))
     if out is None:
         sys.stdout.writelines(lines)
     else:
-        from attnlab.base.files import write_text
-
-        write_text(out, "".join(lines))
+        write_file(out, "".join(lines))
         console.result(f"samples: {out} ({number})")
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
@@ -65,23 +63,19 @@ def ablate(
     _check_figure(figure)
     if curve and (part or what != "head"):
         raise UserError("--curve removes heads: leave out --part and --what.")
-    from attnlab.interpret.ablation import ablate as run_ablation
-    from attnlab.interpret.ablation import removal_curve
-    from attnlab.interpret.measured import open_measured
-    from attnlab.interpret.removal import parts_of, read_part
+    from attnlab.api import interpret
 
-    measured = open_measured(run, file, text, most)
-    parts = [read_part(each) for each in part] if part else parts_of(measured.model, what)
+    examples: dict[str, Any] = {"data": file, "text": text, "most": most, "seed": seed}
     with console.working("removing ..."):
-        ablation = run_ablation(measured, parts, how, seed)
-        line = removal_curve(measured, ablation, seed=seed) if curve else None
+        ablation = interpret.ablate(run, parts=part, what=what, how=how, **examples)
+        line = interpret.removal_curve(run, ablation=ablation, **examples) if curve else None
     _draw(figure, lambda figures: figures.draw_ablation(ablation, line))
     _notes(ablation.notes)
     if as_json:
         return _print_json(ablation.as_dict() | ({"curve": line.as_dict()} if line else {}))
     measures = list(ablation.before)
     before = ", ".join(f"{name} {_plus_minus(mean)}" for name, mean in ablation.before.items())
-    console.result(f"{escape(ablation.source)}: n = {ablation.examples:,}; nothing removed: {before}")
+    console.result(f"{ablation.source}: n = {ablation.examples:,}; nothing removed: {before}")
     rows = [
         [str(effect.part), *(_plus_minus(effect.changes[name], "+.4f") for name in measures)]
         for effect in ablation.effects
@@ -119,25 +113,36 @@ def trace(
     else: it looks for the answer in the pretraining text.)
     """
     _check_figure(figure)
-    from attnlab.interpret.asked_people import PARTS, open_asked
-    from attnlab.interpret.tracing import SITES, TraceOptions, layer_name
-    from attnlab.interpret.tracing import trace as run_trace
+    from attnlab.api import interpret
+    from attnlab.interpret.asked_people import PARTS
+    from attnlab.interpret.tracing import layer_name
 
-    options = TraceOptions(corruption, noise, draws, tuple(site or SITES), window, measure, target, only_right, seed)
-    asked = open_asked(run, questions, most)
     with console.working("tracing ..."):
-        result = run_trace(asked, options)
+        result = interpret.trace(
+            run,
+            questions,
+            corruption=corruption,
+            noise=noise,
+            draws=draws,
+            sites=site,
+            window=window,
+            measure=measure,
+            target=target,
+            only_right=only_right,
+            seed=seed,
+            most=most,
+        )
     _draw(figure, lambda figures: figures.draw_trace(result))
     _notes(result.notes)
     if as_json:
         return _print_json(result.as_dict())
     answer = "the right answer" if target == "right" else "the model's own answer"
     console.result(
-        f"{result.people} people of {escape(result.source)}; "
+        f"{result.people} people of {result.source}; "
         f"{result.right} of {result.asked} answered right (first token). "
         f"{measure} of {answer}: clean {_plus_minus(result.clean)}, corrupted {_plus_minus(result.corrupted)}"
     )
-    for each in options.sites:
+    for each in result.options.sites:
         layers = sorted({cell.layer for cell in result.cells if cell.site == each}, reverse=True)
         present = [part for part in PARTS if any(cell.part == part for cell in result.cells)]
         rows = [
@@ -164,26 +169,20 @@ def lens(
     Of a run that answers questions: after which layer and at which part of the question the right answer is readable.
     """
     _check_figure(figure)
-    if text is not None and questions is not None:
-        raise UserError("QUESTIONS and --text exclude each other: give one of them.")
-    if answer is not None and text is None:
-        raise UserError("--answer needs --text: it is what follows the text.")
-    from attnlab.interpret.asked_people import open_asked
-    from attnlab.interpret.lens import lens_questions, lens_text
-    from attnlab.models.loading import load_gpt
-    from attnlab.models.run_questions import has_questions
+    from attnlab.api import interpret
+    from attnlab.interpret.lens import QuestionLens
 
-    if text is None:
-        asked = open_asked(run, questions, most)
-        with console.working("reading ..."):
-            people = lens_questions(asked)
+    if answer is not None and not answer.strip():
+        raise UserError("--answer is empty: give what follows the text, or leave it out.")
+    with console.working("reading ..."):
+        seen = interpret.lens(run, text, answer=answer, questions=questions, most=most)
+    _notes(seen.notes)
+    if isinstance(seen, QuestionLens):
+        people = seen
         _draw(figure, lambda figures: figures.draw_question_lens(people))
-        _notes(people.notes)
         return _print_json(people.as_dict()) if as_json else _print_question_lens(people)
-    trained = load_gpt(run)
-    words = lens_text(trained.model, trained.vocabulary, text, answer, str(run), has_questions(run))
+    words = seen
     _draw(figure, lambda figures: figures.draw_text_lens(words))
-    _notes(words.notes)
     return _print_json(words.as_dict()) if as_json else _print_text_lens(words)
 
 
@@ -194,7 +193,7 @@ def _print_question_lens(people: QuestionLens) -> None:
     layers = sorted({cell.layer for cell in people.cells}, reverse=True)
     present = [part for part in PARTS if any(cell.part == part for cell in people.cells)]
     console.result(
-        f"{people.people} people of {escape(people.source)}; {people.answers} different answers, "
+        f"{people.people} people of {people.source}; {people.answers} different answers, "
         f"the most common is right for {people.chance:.1%}"
     )
     for title, form in (
@@ -256,7 +255,7 @@ def _notes(notes: Sequence[str]) -> None:
 
 
 def _print_json(values: dict[str, Any]) -> None:
-    console.out.print_json(json.dumps(values, ensure_ascii=False, allow_nan=False), indent=None, highlight=False)
+    console.json_result(values, indent=None)
 
 
 def _print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -267,7 +266,7 @@ def _print_table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]
     for head in heads:
         table.add_column(Text(head))
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(console.cell, row))
     console.result(table)
 
 

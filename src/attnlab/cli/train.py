@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.base import console
+from attnlab.base.children import MODULE
 from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 from attnlab.cli.launch_options import (
@@ -22,12 +23,13 @@ from attnlab.cli.launch_options import (
 )
 from attnlab.config import Section
 from attnlab.config.flags import parameter_name, with_flags
-from attnlab.config.recipe import Key, leaves, load, value_of
+from attnlab.config.recipe import Key, lay_over, leaves, load, value_of
 from attnlab.config.sections import machine_of
 from attnlab.jobs.registry import KINDS, kind_of_run, must_be_resumable, saved_config
 from attnlab.launch.commandline import PROGRAM, typed_command
 from attnlab.launch.config import LaunchConfig, launch_settings
 from attnlab.runs.folder import ROOT, fresh_path, may_begin, read_record
+from attnlab.runs.settings import MAY_GROW, grows
 
 if TYPE_CHECKING:
     from attnlab.jobs.job import RunOptions
@@ -122,7 +124,7 @@ def _start_several(kind: str, config: Section, options: RunOptions) -> None:
     must_be_possible(machine)
     path = options.path or fresh_path(options.root, kind)
     arguments = sys.argv[1:] if options.path else [*sys.argv[1:], f"--run={path}"]
-    raise typer.Exit(run_processes(machine.processes, [sys.executable, "-m", "attnlab", *arguments], path))
+    raise typer.Exit(run_processes(machine.processes, [*MODULE, "attnlab", *arguments], path))
 
 
 def _start_one(kind: str, config: Section, options: RunOptions) -> None:
@@ -148,11 +150,23 @@ def _resumed(kind: str, recipe: Path | None, flags: dict[Key, Any], run: Path | 
     name = read_record(run)["kind"]
     if name != kind:
         raise UserError(f"{run} is a {name} run: use 'attnlab resume {run}'.")
-    must_be_resumable(run)
     saved = saved_config(run)
-    if recipe or flags:
-        must_keep(saved, load(KINDS[kind].config, recipe, flags), flags, recipe)
+    if not recipe and not flags:
+        must_be_resumable(run)
+        return saved
+    given = load(KINDS[kind].config, recipe, flags)
+    more = more_steps(saved, given, flags)
+    must_keep(saved, given, [key for key in flags if key not in more], recipe)
+    if more:
+        return lay_over(KINDS[kind].config, saved.model_dump(), more)
+    must_be_resumable(run)
     return saved
+
+
+def more_steps(saved: Section, given: Section, flags: Iterable[Key]) -> dict[Key, Any]:
+    """The numbers of steps or epochs that were given and are larger than those of the run."""
+    longer = {key: value_of(given, key) for key in flags if ".".join(key) in MAY_GROW}
+    return {key: value for key, value in longer.items() if grows(value_of(saved, key), value)}
 
 
 def must_keep(saved: Section, given: Section, flags: Iterable[Key], recipe: Path | None) -> None:

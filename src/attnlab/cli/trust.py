@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
@@ -29,7 +28,7 @@ def trust(
 
     if show:
         for key, path in allowed_files().items():
-            console.result(escape(f"{key}  {path}"))
+            console.result(f"{key}  {path}")
         return
     if file is None:
         raise UserError("give the file to allow, or --list.")
@@ -40,11 +39,11 @@ def trust(
             raise UserError(f"{file} is not among the allowed files: 'attnlab trust --list' lists them.")
         for key, path in found.items():
             forget(key)
-            console.result(escape(f"{key}  {path}\nno longer allowed"))
+            console.result(f"{key}  {path}\nno longer allowed")
         return
     if file.suffix != ".py" or not file.is_file():
         raise UserError(f"{file}: expected an existing .py file.")
-    console.result(escape(f"{allow(file)}  {file.absolute()}\nallowed"))
+    console.result(f"{allow(file)}  {file.absolute()}\nallowed")
 
 
 def register(app: typer.Typer) -> None:

@@ -12,11 +12,13 @@ import re
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from attnlab.base.errors import UserError
+from attnlab.base.files import read_text
 from attnlab.explore.attend import Array
 
 P = ParamSpec("P")
@@ -142,19 +144,20 @@ def _starts_with_a_number(given: str) -> bool:
 def _from_file(path: Path, what: str) -> Array:
     try:
         if path.suffix == ".npy":
-            return np.asarray(np.load(path, allow_pickle=False), dtype=np.float64)
-        text = path.read_text(encoding="utf-8")
+            # Mapped, so that a header that promises more than the file has is an error, not an allocation.
+            return np.array(np.lib.format.open_memmap(path, mode="r"), dtype=np.float64)
+        text = read_text(path)
         if path.suffix == ".json":
             return _from_json(text, path)
     except json.JSONDecodeError as error:
         raise UserError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}).") from None
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}.") from None
-    except (ValueError, EOFError, TypeError):
+    except (ValueError, EOFError, TypeError, OverflowError, RecursionError, MemoryError, SyntaxError, TokenError):
         raise UserError(
             f"{path} does not contain {what} as a plain array of numbers; save it as .npy, .csv or .json."
         ) from None
-    return _from_lines(text.splitlines(), f"{path}, line")
+    return _from_lines(text.split("\n"), f"{path}, line")
 
 
 def _from_json(text: str, path: Path) -> Array:

@@ -21,8 +21,8 @@ from attnlab.explore.attend import Array, softmax
 # sigmoid(40) is 1 in double precision, and 40 standard deviations hold all of a normal distribution.
 FAR = 40
 PANELS, NODES = 400, 20
-# Shares are near 1, so a smaller variance is rounding.
-ROUNDING = 1e-30
+# A mean of thousands of shares near 1 is exact to about 1e-13, so a smaller variance is rounding.
+ROUNDING = 1e-26
 # ln 3: the difference of two scores at which their weights are as 1 to 3, the border of "near the middle".
 BORDER = math.log(3.0)
 

@@ -64,6 +64,9 @@ class Ablation:
             "notes": self.notes,
         }
 
+    def __repr__(self) -> str:
+        return f"Ablation({self.run!r}, {len(self.effects)} parts, {self.examples} examples)"
+
     def _repr_html_(self) -> str:
         from attnlab.interpret.notebook import ablation_html
 
@@ -140,6 +143,14 @@ class Curve:
                 for p in self.points
             ],
         }
+
+    def __repr__(self) -> str:
+        return f"Curve({self.run!r}, up to {len(self.order)} heads, {self.measured_on} examples)"
+
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import curve_html
+
+        return curve_html(self)
 
 
 def removal_curve(

@@ -111,6 +111,12 @@ def draw_ablation(ablation: Ablation, curve: Curve | None = None) -> Figure:
     return figure
 
 
+def draw_curve(curve: Curve) -> Figure:
+    figure, (panel,) = sheet(1, f"Removed by {curve.how}", width=5.6)
+    _draw_curve(panel, curve)
+    return figure
+
+
 def _draw_curve(panel: Axes, curve: Curve) -> None:
     xs = [point.removed for point in curve.points]
     panel.plot(xs, [point.value for point in curve.points], "o-", color=OTHER, markersize=3.5, label="by effect")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from attnlab.interpret.head_history import HeadHistory
 from attnlab.interpret.heads import KINDS, HeadReport, KindScores
-from attnlab.report.figures import COLOURS, STYLE, plt
+from attnlab.report.figures import COLOURS, FRAMELESS, styled, subplots
 
 
 def head_map(report: HeadReport) -> Figure:
@@ -18,10 +18,10 @@ def head_map(report: HeadReport) -> Figure:
     sources = list(report.draws)
     kinds = [kind for kind in KINDS if any(scores.kind == kind for scores in report.kinds)]
     layers, heads = (1 + max(place[axis] for place in report.kinds[0].heads) for axis in (0, 1))
-    with plt.rc_context(STYLE | {"axes.grid": False, "axes.spines.left": False, "axes.spines.bottom": False}):
+    with styled(FRAMELESS):
         side = max(1.9, 0.32 * heads)
         size = (side * len(kinds) + 1.2, (0.5 + max(1.0, 0.32 * layers)) * len(sources) + 0.7)
-        figure, grid = plt.subplots(len(sources), len(kinds), figsize=size, squeeze=False)
+        figure, grid = subplots(len(sources), len(kinds), figsize=size, squeeze=False)
         shown: Any = None
         for row, source in zip(grid, sources, strict=True):
             for panel, kind in zip(row, kinds, strict=True):
@@ -56,8 +56,8 @@ def _panel(panel: Any, scores: KindScores, layers: int, heads: int) -> Any:
 
 def head_curves(history: HeadHistory, kinds: Sequence[str] = ("previous", "induction")) -> Figure:
     """Validation loss by step, and below it the score of the strongest head of each kind."""
-    with plt.rc_context(STYLE):
-        figure, (upper, lower) = plt.subplots(2, 1, figsize=(6.4, 5.2), sharex=True)
+    with styled():
+        figure, (upper, lower) = subplots(2, 1, figsize=(6.4, 5.2), sharex=True)
         upper.plot(*history.loss, color=COLOURS[5], linewidth=1.8)
         upper.set(title=history.name, ylabel="validation loss")
         for kind, colour in zip(kinds, COLOURS, strict=False):

@@ -35,6 +35,14 @@ class HeadHistory:
             for row in report.rows()
         ]
 
+    def __repr__(self) -> str:
+        return f"HeadHistory({self.name!r}, {len(self.steps)} steps)"
+
+    def _repr_html_(self) -> str:
+        from attnlab.interpret.notebook import history_html
+
+        return history_html(self)
+
 
 def score_checkpoints(
     run: Path, text: str | None = None, draws: int = DRAWS, length: int | None = None, seed: int = 0

@@ -97,6 +97,9 @@ class HeadReport:
             for (layer, head), mean in scores.heads.items()
         ]
 
+    def __repr__(self) -> str:
+        return f"HeadReport({self.name!r}, {len(self.kinds)} kinds)"
+
     def _repr_html_(self) -> str:
         from attnlab.interpret.notebook import heads_html
 

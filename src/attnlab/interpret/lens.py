@@ -72,6 +72,9 @@ class TextLens:
         views = [vars(view) | {"layer": layer_name(view.layer)} for view in self.views]
         return {"run": self.run, "tokens": self.tokens, "views": views, "notes": self.notes}
 
+    def __repr__(self) -> str:
+        return f"TextLens({self.run!r}, {len(self.tokens)} tokens)"
+
     def _repr_html_(self) -> str:
         from attnlab.interpret.notebook import text_lens_html
 
@@ -158,6 +161,9 @@ class QuestionLens:
             "readable": [{"part": part, "layer": layer_name(layer)} for part, layer in self.readable()],
             "notes": self.notes,
         }
+
+    def __repr__(self) -> str:
+        return f"QuestionLens({self.run!r}, {self.people} people)"
 
     def _repr_html_(self) -> str:
         from attnlab.interpret.notebook import question_lens_html

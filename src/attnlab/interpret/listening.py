@@ -5,7 +5,8 @@
 
 The second form covers every mixer that computes its weights in the open, a person's own among them: what a softmax (or
 a one-hot choice) returns is followed through masks, dropout and casts until it is multiplied with something. Listening
-changes no operation, so no bit of the output.
+changes no operation, so no bit of the output. torch takes another kernel for nn.MultiheadAttention while anyone
+listens, so nobody does while it runs (`pause`); multihead.py has its weights.
 """
 
 from __future__ import annotations
@@ -71,6 +72,17 @@ class Listening(TorchFunctionMode):
         if site.calls:
             self.attended[site.name] = _joined(site.calls)
 
+    def add(self, attended: Attended) -> None:
+        """What the open attention computed, seen elsewhere."""
+        self._sites[-1].calls.append(attended)
+
+    def pause(self) -> None:
+        """As if it were not active, until `resume`."""
+        self.__exit__(None, None, None)
+
+    def resume(self) -> None:
+        self.__enter__()
+
     def __torch_function__(
         self, func: Function, types: Iterable[type], args: Arguments = (), kwargs: Mapping[str, object] | None = None
     ) -> object:
@@ -122,7 +134,7 @@ def fused(
         bias = past
     if bias is not None and bias.dtype == torch.bool:
         bias = torch.zeros(bias.shape, dtype=query.dtype, device=query.device).masked_fill_(~bias, float("-inf"))
-    scores = (query * factor) @ key.transpose(-1, -2)
+    scores = query @ key.transpose(-1, -2) * factor  # in the order of explicit attention, so with its rounding
     weights = (scores if bias is None else scores + bias).softmax(-1)
     return Attended(weights, value, result, query, key, bias, factor)
 

@@ -101,6 +101,9 @@ class AttentionMaps:
             "attentions": [_plain(each) for each in self.attentions],
         }
 
+    def __repr__(self) -> str:
+        return f"AttentionMaps({self.model!r}, {self.reading.text!r:.60}, {len(self.attentions)} attentions)"
+
     def _repr_html_(self) -> str:
         from attnlab.interpret.notebook import maps_html
 

@@ -18,8 +18,6 @@ from torch import Tensor, nn
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import read_text
-from attnlab.data.tasks.catalog import TASKS
-from attnlab.data.tasks.prediction_inputs import from_file
 from attnlab.data.text.reading import Blocks
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.interpret.asked_people import AskedPerson, open_asked
@@ -104,7 +102,7 @@ def measure_text(
     """Blocks of the model's context; a shorter text is one block. Of more than `most`, an even sample is taken."""
     ids = torch.tensor(vocabulary.encode(text), dtype=torch.long)
     if len(ids) < 2:
-        raise UserError(f"{source} has {len(ids)} tokens: give at least two, one to read and one to predict.")
+        raise UserError(f"{source} is too short: give at least two tokens, one to read and one to predict.")
     blocks = Blocks.cut(ids, min(model.shape.context, len(ids) - 1))
     blocks = blocks.sample(most or len(blocks))
     notes = []
@@ -157,8 +155,7 @@ def measure_questions(
 
 def measure_classes(classifier: TunedClassifier, file: Path, most: int | None = None) -> Measured:
     """The probability of the right class of labelled texts; of more than `most`, the first."""
-    task = TASKS.get(classifier.config.data.task)
-    texts = from_file(file, classifier.classes, classifier.columns, task.clean if task else str)
+    texts = classifier.read(file)
     if not texts.labelled:
         raise UserError(f"{file} has no labels: give labelled texts, with columns as in training.")
     examples = texts.examples[:most]

@@ -38,6 +38,7 @@ from attnlab.attention.attention import Attention
 from attnlab.base.errors import UserError, unknown
 from attnlab.interpret.anatomy import AttentionSite, anatomy
 from attnlab.interpret.listening import Attended, Listening
+from attnlab.interpret.multihead import attended_by
 
 Edit: TypeAlias = Callable[[Tensor], Tensor | None]
 """A tensor to the one that replaces it; None leaves it as it is."""
@@ -208,11 +209,37 @@ def _heard(site: AttentionSite, listening: Listening) -> Iterator[None]:
     ]
     if isinstance(site.module, Attention):
         handles.append(site.module.core.register_forward_pre_hook(look))
+    for part in site.module.modules():
+        if isinstance(part, nn.MultiheadAttention):
+            handles += _multihead_hooks(part, listening)
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
+
+
+def _multihead_hooks(module: nn.MultiheadAttention, listening: Listening) -> list[Handle]:
+    """Nobody listens to torch's own attention while it runs; afterwards its weights are computed from its inputs."""
+
+    def begin(*_: object) -> None:
+        listening.pause()
+
+    def resume(*_: object) -> None:
+        listening.resume()
+
+    def end(_: nn.Module, args: tuple[object, ...], keywords: dict[str, object], __: object) -> None:
+        listening.pause()
+        attended = attended_by(module, args, keywords)
+        listening.resume()
+        if attended is not None:
+            listening.add(attended)
+
+    return [
+        module.register_forward_pre_hook(begin),
+        module.register_forward_hook(resume, always_call=True),
+        module.register_forward_hook(end, with_kwargs=True),
+    ]
 
 
 def _store(tensors: dict[str, Tensor], name: str, tensor: Tensor) -> None:

@@ -22,8 +22,9 @@ from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.models.bert.config import BertConfig
 from attnlab.models.bert.trained import load_bert
 from attnlab.models.gpt import GPT
-from attnlab.models.loading import load_gpt
+from attnlab.models.loading import load_gpt, trains_bert
 from attnlab.models.pretrained.load import (
+    AS_DATA,
     import_transformers,
     load_config,
     load_encoder,
@@ -98,6 +99,8 @@ class Subject:
 
 def open_subject(source: str | Path) -> Subject:
     """The model of a run folder, of an exported classifier, or a pretrained one by name, folder or hub id."""
+    if not str(source).strip():
+        raise UserError("the name of the model is empty: give the folder of a run, or a pretrained model.")
     path = Path(source)
     if is_run(path):
         return _run_subject(path)
@@ -112,7 +115,7 @@ def _run_subject(run: Path) -> Subject:
         raise UserError(f"{run} contains many runs: give the folder of one of them.")
     if kind == "classify":
         return _classifier_subject(run)
-    if kind == "pretrain" and not (run / "vocabulary.json").is_file():
+    if trains_bert(run):
         trained = load_bert(run)
         return Subject(str(run), trained.model.eval(), _WordPieceReader(trained.model, trained.tokenizer), False)
     gpt = load_gpt(run)
@@ -130,14 +133,19 @@ def _classifier_subject(path: Path) -> Subject:
 
 
 def _pretrained_subject(name: str) -> Subject:
-    transformers = import_transformers()
     folder = model_folder(name)
+    with reading(folder, "the model"):
+        return _subject_in(name, folder)
+
+
+def _subject_in(name: str, folder: Path) -> Subject:
+    transformers = import_transformers()
     config = load_config(transformers, folder)
     tokenizer = load_tokenizer(transformers, folder, config)
     longest = longest_input(config, tokenizer)
     if config.is_encoder_decoder:
         with reading(folder, "its weights"):
-            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, config=config, local_files_only=True)
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder, config=config, **AS_DATA)
         start = int(config.decoder_start_token_id)
         return Subject(name, model.eval(), _EncoderDecoderReader(tokenizer, longest, start), False)
     body, _ = load_encoder(transformers, folder, config)

@@ -13,6 +13,7 @@ several times, and P is the mean over the draws. Intervals are over people.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -70,8 +71,8 @@ class TraceOptions:
         ):
             if value not in choices:
                 raise UserError(unknown(name, value, choices))
-        if self.draws < 1 or self.window < 1 or self.noise <= 0:
-            raise UserError("the noise must be above 0, and there must be at least one draw and a window of one layer.")
+        if self.draws < 1 or self.window < 1 or not 0 < self.noise < math.inf:
+            raise UserError("the noise must be a number above 0, and draws and the window at least 1.")
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,9 @@ class Trace:
             ],
             "notes": self.notes,
         }
+
+    def __repr__(self) -> str:
+        return f"Trace({self.run!r}, {self.people} people)"
 
     def _repr_html_(self) -> str:
         from attnlab.interpret.notebook import trace_html

@@ -6,12 +6,11 @@ import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from matplotlib import pyplot as plt
 from matplotlib.patches import Patch
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter
 
 from attnlab.report.comparison_figures import ALARM, INK
-from attnlab.report.figures import COLOURS, STYLE
+from attnlab.report.figures import COLOURS, styled, subplots
 from attnlab.report.series import AccuracyCurve, MeasuredRow
 from attnlab.stats.intervals import Mean, Measure
 
@@ -23,8 +22,8 @@ PERCENT = PercentFormatter(1.0, decimals=0)
 def bars(rows: Sequence[MeasuredRow], measures: Sequence[Measure], collapsed: Collection[str]) -> Any:
     """One bar for dev and one for test, with intervals over seeds; a variant without runs is at 0, with its reason."""
     height = 0.8 / len(measures)
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.6, 1.4 + (0.3 * len(measures) + 0.1) * len(rows)))
+    with styled():
+        figure, axes = subplots(figsize=(7.6, 1.4 + (0.3 * len(measures) + 0.1) * len(rows)))
         for n, (measure, colour) in enumerate(zip(measures, COLOURS, strict=False)):
             for place, row in enumerate(rows):
                 y = place + (n - (len(measures) - 1) / 2) * height
@@ -92,8 +91,8 @@ def _baselines(axes: Any, rows: Sequence[MeasuredRow], measures: Sequence[Measur
 
 def worth(rows: Sequence[MeasuredRow], measure: Measure, chosen: str | None, collapsed: Collection[str]) -> Any:
     """Accuracy against the time of a run, with intervals over seeds; a dashed line joins the Pareto front."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(8.2, 4.2))
+    with styled():
+        figure, axes = subplots(figsize=(8.2, 4.2))
         shown: list[tuple[float, float]] = []
         for n, row in enumerate(rows):
             score, seconds, colour = row.mean(measure.name), row.mean("seconds"), COLOURS[n % len(COLOURS)]
@@ -160,8 +159,8 @@ def courses(curves: Sequence[AccuracyCurve], baseline: float | None) -> Any:
     """Accuracy on train and dev by epoch, one panel per variant, with bands over seeds."""
     columns = 2 if len(curves) == 4 else min(3, len(curves))
     lines = -(-len(curves) // columns)
-    with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(
+    with styled():
+        figure, panels = subplots(
             lines, columns, figsize=(1.2 + 3.1 * columns, 0.9 + 2.5 * lines), sharey=True, squeeze=False
         )
         for axes, curve in zip(panels.flat, curves, strict=False):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from matplotlib import pyplot as plt
 from matplotlib.ticker import NullLocator, PercentFormatter
 
-from attnlab.report.figures import COLOURS, STYLE
+from attnlab.report.figures import COLOURS, styled, subplots
 from attnlab.report.series import MeasuredRow
 from attnlab.stats.intervals import Measure
 
@@ -26,8 +25,8 @@ def style_of(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 def endings(rows: Sequence[MeasuredRow], measure: Measure) -> Any:
     """The ranking measure: the mean of every variant with its interval, and one tick per run."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
+    with styled():
+        figure, axes = subplots(figsize=(7.2, 1.1 + 0.34 * len(rows)))
         shown: list[float] = []
         for place, row in enumerate(rows):
             colour = ALARM if row.objection else COLOURS[0]
@@ -61,8 +60,8 @@ def _marked(row: MeasuredRow) -> str:
 def bars(rows: Sequence[MeasuredRow], measures: Sequence[Measure]) -> Any:
     """One bar per variant and measure, with the interval over seeds and one tick per run."""
     height = 0.8 / len(measures)
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(measures) * len(rows)))
+    with styled():
+        figure, axes = subplots(figsize=(7.2, 1.3 + 0.3 * len(measures) * len(rows)))
         for n, (measure, colour) in enumerate(zip(measures, COLOURS, strict=False)):
             places = [place + (n - (len(measures) - 1) / 2) * height for place in range(len(rows))]
             means = [row.mean(measure.name) for row in rows]
@@ -102,9 +101,9 @@ def along(
 ) -> Any:
     """Measures over a setting, with intervals over seeds; one panel per measure if there are several lines."""
     panels = [list(measures)] if len(lines) == 1 else [[measure] for measure in measures]
-    with plt.rc_context(STYLE):
+    with styled():
         width = 6.4 if len(panels) == 1 else 4.2 * len(panels)
-        figure, drawn = plt.subplots(1, len(panels), figsize=(width, 3.8), squeeze=False)
+        figure, drawn = subplots(1, len(panels), figsize=(width, 3.8), squeeze=False)
         for axes, shown in zip(drawn[0], panels, strict=True):
             curves = [(measure, name, line) for measure in shown for name, line in lines.items()]
             for n, (measure, name, line) in enumerate(curves):

@@ -1,20 +1,22 @@
-"""Figures, drawn without a display. `save` writes a PNG and returns the SVG text for a page."""
+"""Figures, drawn without a display. `save` writes a PNG and returns the SVG text for a page.
+
+Not by pyplot: in a notebook its backend, its open figures and the settings of matplotlib are the user's.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.style
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from attnlab.base.figure_text import show_as_written
 from attnlab.stats.intervals import Proportion
-
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
 
 STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -28,9 +30,22 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
     "svg.hashsalt": "attnlab",
 }
+FRAMELESS: dict[Any, Any] = {"axes.grid": False, "axes.spines.left": False, "axes.spines.bottom": False}
+"""Of a grid of cells."""
 COLOURS = ("#2b6cb0", "#dd6b20", "#2f855a", "#805ad5", "#c53030", "#718096", "#b7791f", "#0987a0")
 
 Curve = tuple[Sequence[float], Sequence[float]]
+
+
+def styled(changes: Mapping[Any, Any] | None = None) -> AbstractContextManager[None]:
+    """Inside, the style of the lab, whatever the user's settings are; afterwards these again."""
+    return matplotlib.style.context(["default", STYLE | dict(changes or {})])
+
+
+def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], **layout: Any) -> tuple[Figure, Any]:
+    """A figure and its axes, an array if there are several."""
+    figure = Figure(figsize=figsize)
+    return figure, figure.subplots(rows, columns, **layout)
 
 
 def curves(
@@ -42,8 +57,8 @@ def curves(
     percent: bool = False,
 ) -> Any:
     """Lines by name, and dashed horizontal `levels` (a baseline, for example)."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 3.4))
+    with styled():
+        figure, axes = subplots(figsize=(6.4, 3.4))
         for (name, (xs, ys)), colour in zip(lines.items(), COLOURS * 3, strict=False):
             axes.plot(
                 xs, ys, label=name, color=colour, linewidth=1.8, marker="o" if len(xs) <= 30 else None, markersize=3.5
@@ -52,9 +67,9 @@ def curves(
             axes.axhline(level, color="#4a5568", linestyle="--", linewidth=1, label=name)
         axes.set(title=title, xlabel=x, ylabel=y)
         if percent:
-            axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0))
+            axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
             axes.set_ylim(0, 1.02)  # room for a line at 100%
-        axes.xaxis.set_major_locator(matplotlib.ticker.MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if len(lines) + len(levels or {}) > 1:
             axes.legend()
         return figure
@@ -62,8 +77,8 @@ def curves(
 
 def bars(values: Mapping[str, tuple[float, tuple[float, float]]], title: str, y: str) -> Any:
     """Shares by name with their intervals, each value written above its bar."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 3.4))
+    with styled():
+        figure, axes = subplots(figsize=(6.4, 3.4))
         for x, ((_, (value, (low, high))), colour) in enumerate(zip(values.items(), COLOURS, strict=False)):
             errors = [[max(0.0, value - low)], [max(0.0, high - value)]]
             axes.bar(x, value, color=colour, width=0.6, yerr=errors, capsize=5, ecolor="#2d3748")
@@ -71,35 +86,24 @@ def bars(values: Mapping[str, tuple[float, tuple[float, float]]], title: str, y:
         axes.set_xticks(range(len(values)), list(values))
         axes.grid(axis="x", visible=False)
         axes.set(title=title, ylabel=y)
-        axes.yaxis.set_major_formatter(matplotlib.ticker.PercentFormatter(1.0, decimals=0))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.set_ylim(0, min(1.15, max(high for _, (_, high) in values.values()) * 1.15))
         return figure
 
 
 def save(figure: Any, path: Path) -> str:
     """Write the PNG; returns the same figure as SVG text."""
-    figure.savefig(path, dpi=150)
     text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None})
-    plt.close(figure)
+    with styled():
+        show_as_written(figure).savefig(path, dpi=150)
+        figure.savefig(text, format="svg", metadata={"Date": None})
     return text.getvalue()
-
-
-@contextmanager
-def closing(figure: Any) -> Iterator[Any]:
-    """Release a figure at the end: matplotlib keeps every one that is open."""
-    try:
-        yield figure
-    finally:
-        plt.close(figure)
 
 
 def reliability(groups: Sequence[Mapping[str, Any]]) -> Any:
     """Accuracy by confidence with intervals, and below it the number of answers per bin."""
-    with plt.rc_context(STYLE):
-        figure, (upper, lower) = plt.subplots(
-            2, 1, figsize=(6.4, 4.6), sharex=True, gridspec_kw={"height_ratios": (3, 1)}
-        )
+    with styled():
+        figure, (upper, lower) = subplots(2, 1, figsize=(6.4, 4.6), sharex=True, gridspec_kw={"height_ratios": (3, 1)})
         upper.plot([0, 1], [0, 1], color="#4a5568", linestyle="--", linewidth=1, label="perfect calibration")
         shares = [Proportion(group["right"], group["count"]) for group in groups]
         xs, ys = [group["confidence"] for group in groups], [each.share for each in shares]

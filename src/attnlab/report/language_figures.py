@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from matplotlib import pyplot as plt
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from attnlab.report.comparison_figures import ALARM, INK, style_of
-from attnlab.report.figures import COLOURS, STYLE
+from attnlab.report.figures import COLOURS, styled, subplots
 from attnlab.report.series import FutureGap, LengthLosses, LossCurve
 from attnlab.stats.intervals import Mean
 
@@ -17,8 +16,8 @@ from attnlab.stats.intervals import Mean
 def paths(curves: Sequence[LossCurve]) -> Any:
     """Validation loss by steps and by seconds, with bands."""
     styles = style_of([curve.label for curve in curves])
-    with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2), sharey=True)
+    with styled():
+        figure, panels = subplots(1, 2, figsize=(10.5, 4.2), sharey=True)
         _lines(panels[0], curves, styles, lambda curve: curve.steps)
         _lines(panels[1], curves, styles, lambda curve: curve.seconds)
         panels[0].set(title="by steps", xlabel="step", ylabel="validation loss, nats per token")
@@ -54,8 +53,8 @@ def _band(axes: Any, xs: Sequence[float], means: Sequence[Mean], name: str, styl
 
 def futures(rows: Sequence[FutureGap]) -> Any:
     """Perplexity in one pass and prefix by prefix, on the same blocks: a line between them, one per run, is a leak."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(7.2, 1.3 + 0.3 * len(rows)))
+    with styled():
+        figure, axes = subplots(figsize=(7.2, 1.3 + 0.3 * len(rows)))
         for place, row in enumerate(rows):
             colour = ALARM if row.leaks else COLOURS[0]
             for n, pair in enumerate(row.pairs):
@@ -85,8 +84,8 @@ def lengths(rows: Sequence[LengthLosses], tested: Sequence[int], trained: int) -
     """Loss by the length of the test sequence, and by position in the longest one."""
     styles = style_of([row.label for row in rows])
     bin_size = max(1, max(tested) // 20)
-    with plt.rc_context(STYLE):
-        figure, panels = plt.subplots(1, 2, figsize=(10.5, 4.2))
+    with styled():
+        figure, panels = subplots(1, 2, figsize=(10.5, 4.2))
         shown: list[Mean] = []
         for n, row in enumerate(rows):
             reached, means = list(row.by_length), list(row.by_length.values())

@@ -15,7 +15,7 @@ from attnlab.base.console import clock
 from attnlab.base.files import write_text
 from attnlab.base.machine.facts import GIB
 from attnlab.report import figures
-from attnlab.runs import read_config, read_metrics, read_record, read_status, series
+from attnlab.runs import is_run, read_config, read_metrics, read_record, read_status, series
 from attnlab.stats.intervals import Proportion
 from attnlab.version import __version__
 
@@ -93,12 +93,13 @@ def reproduction_passage(
     return Passage("How to reproduce it", tables=[environment_table(record, data, threads)], printed=printed)
 
 
-def write_run_page(run: Path, passages: Sequence[Passage] = ()) -> Path:
+def write_run_page(run: Path, passages: Sequence[Passage] = (), status: Mapping[str, Any] | None = None) -> Path:
     """Write report.html into a run folder from the files in it, also for an unfinished run.
 
-    `passages` are shown after the results: what is specific to the kind of run.
+    `passages` are shown after the results: what is specific to the kind of run. `status` is that of the run by
+    default; a run that writes its own page is finished afterwards.
     """
-    record, status = read_record(run), read_status(run)
+    record, status = read_record(run), status or read_status(run)
     lead = f"A {record['kind']} run, {status['state']}"
     lead += f": {status['reason']}." if status.get("reason") else "."
     page = [
@@ -114,8 +115,16 @@ def write_run_page(run: Path, passages: Sequence[Passage] = ()) -> Path:
         ),
     ]
     path = run / "report.html"
-    write_page(path, run.name, lead, page, warning=record.get("collapsed", ""))
+    write_page(path, title_of(run), lead, page, warning=record.get("collapsed", ""))
     return path
+
+
+def title_of(run: Path) -> str:
+    """The name of a run; of one inside an experiment its variant or cell, and its seed."""
+    variant, group = run.absolute().parent, run.absolute().parent.parent
+    if group.name in ("cells", "trials") and is_run(group.parent):
+        return f"{variant.name}, {run.name.replace('-', ' ')}"
+    return run.name
 
 
 def _remarks(record: dict[str, Any]) -> list[str]:
@@ -126,15 +135,21 @@ def _remarks(record: dict[str, Any]) -> list[str]:
 def results_table(record: Mapping[str, Any]) -> Table:
     """The results of a run, accuracies with their intervals."""
     results = record["results"]
-    sizes = record.get("data", {}).get("questions") or record.get("data", {}).get("examples") or {}
+    sizes = _sizes(record.get("data", {}))
     rows = []
     for name, value in results.items():
         split = name.split("_")[0]
         shown = f"{value:.4g}" if isinstance(value, float) else str(value)
-        if name.endswith(("accuracy", "baseline")) and split in sizes:
+        if name.endswith(("accuracy", "baseline")) and split in sizes and isinstance(value, int | float):
             shown = f"{Proportion(round(value * sizes[split]), sizes[split])}, n = {sizes[split]}"
         rows.append([name.replace("_", " "), shown])
     return Table(["measure", "value (95% interval)"], rows)
+
+
+def _sizes(data: Mapping[str, Any]) -> dict[str, int]:
+    """The number of questions or examples of each split, as far as the record has it."""
+    sizes = data.get("questions") or data.get("examples")
+    return {name: n for name, n in sizes.items() if isinstance(n, int) and n > 0} if isinstance(sizes, dict) else {}
 
 
 def _curves(run: Path) -> list[Figure]:
@@ -144,8 +159,8 @@ def _curves(run: Path) -> list[Figure]:
     names: dict[str, list[str]] = {}
     for line in read_metrics(run / "metrics.jsonl"):
         for name in ("loss", "accuracy", "lr"):
-            if name in line and line["split"] not in names.setdefault(name, []):
-                names[name].append(line["split"])
+            if name in line and str(line.get("split")) not in names.setdefault(name, []):
+                names[name].append(str(line.get("split")))
     curves = []
     for name, splits in names.items():
         lines = {split: series(run / "metrics.jsonl", split, name) for split in splits}

@@ -6,8 +6,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matplotlib.patches import Rectangle
+
 from attnlab.report.classifier_figures import courses
-from attnlab.report.figures import COLOURS, STYLE, plt
+from attnlab.report.figures import COLOURS, styled, subplots
 from attnlab.report.series import AccuracyCurve
 from attnlab.stats.intervals import Mean, Proportion
 
@@ -18,8 +20,8 @@ def paired_bars(
     rows: Mapping[str, tuple[Proportion, Proportion] | str], baselines: tuple[float, float], title: str
 ) -> Any:
     """Dev and test accuracy by name, with intervals; one without any has the reason, in two words, at height 0."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(max(6.4, 1.35 * len(rows)), 3.8))
+    with styled():
+        figure, axes = subplots(figsize=(max(6.4, 1.35 * len(rows)), 3.8))
         for place, row in enumerate(rows.values()):
             if isinstance(row, str):
                 axes.text(place, 0.01, row, ha="center", va="bottom", fontsize=8, color=INK)
@@ -49,8 +51,8 @@ def heat_map(
     title: str,
 ) -> Any:
     """Dev accuracy by learning rate and epochs, None where a run failed; the best is framed."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(5.6, 1.2 + 0.8 * len(rates)))
+    with styled():
+        figure, axes = subplots(figsize=(5.6, 1.2 + 0.8 * len(rates)))
         known = [value for value in cells.values() if value is not None]
         low, high = min(known), max(known)
         grid = [[low if (value := cells[rate, count]) is None else value for count in epochs] for rate in rates]
@@ -62,7 +64,7 @@ def heat_map(
                 text = "failed" if value is None else f"{value:.1%}"
                 axes.text(x, y, text, ha="center", va="center", color=colour)
         x, y = list(epochs).index(best[1]), list(rates).index(best[0])
-        axes.add_patch(plt.Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, fill=False, edgecolor=FRAME, linewidth=2.5))
+        axes.add_patch(Rectangle((x - 0.48, y - 0.48), 0.96, 0.96, fill=False, edgecolor=FRAME, linewidth=2.5))
         axes.set_xticks(range(len(epochs)), [str(count) for count in epochs])
         axes.set_yticks(range(len(rates)), [f"{rate:g}" for rate in rates])
         axes.grid(visible=False)

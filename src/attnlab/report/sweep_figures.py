@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from matplotlib import pyplot as plt
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator, PercentFormatter
 
 from attnlab.config.axes import Axis, Choices, short_names, show
-from attnlab.report.figures import COLOURS, STYLE
+from attnlab.report.figures import COLOURS, styled, subplots
 from attnlab.stats.intervals import Mean, Measure
 
 GREY, INK = "#a0aec0", "#2d3748"
@@ -50,7 +50,7 @@ class SweptResults(Protocol):
 
 def landscape(results: SweptResults, names: Sequence[str]) -> Any:
     """The mean on dev over the one or two settings named; the best over all others."""
-    with plt.rc_context(STYLE):
+    with styled():
         if len(names) == 1:
             return _line(results, names[0])
         if all(isinstance(results.axes[name], Choices) for name in names):
@@ -59,7 +59,7 @@ def landscape(results: SweptResults, names: Sequence[str]) -> Any:
 
 
 def _line(results: SweptResults, name: str) -> Any:
-    figure, axes = plt.subplots(figsize=(6.4, 3.6))
+    figure, axes = subplots(figsize=(6.4, 3.6))
     axis, rows = (
         results.axes[name],
         sorted(results.finished, key=lambda row: results.axes[name].place(row.settings[name])),
@@ -87,7 +87,7 @@ def _heat(results: SweptResults, across: str, up: str) -> Any:
         place = (lines.index(row.settings[up]), columns.index(row.settings[across]))
         if place not in best or results.measure.sign * (results.score(row).mean - results.score(best[place]).mean) > 0:
             best[place] = row
-    figure, axes = plt.subplots(figsize=(1.9 + 1.15 * len(columns), 1.6 + 0.62 * len(lines)))
+    figure, axes = subplots(figsize=(1.9 + 1.15 * len(columns), 1.6 + 0.62 * len(lines)))
     values = [
         [results.score(best[i, j]).mean if (i, j) in best else float("nan") for j in range(len(columns))]
         for i in range(len(lines))
@@ -112,7 +112,7 @@ def _heat(results: SweptResults, across: str, up: str) -> Any:
             fontweight="bold" if chosen else "normal",
         )
         if chosen:
-            axes.add_patch(plt.Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, fill=False, edgecolor=COLOURS[4], lw=2.5))
+            axes.add_patch(Rectangle((j - 0.47, i - 0.47), 0.94, 0.94, fill=False, edgecolor=COLOURS[4], lw=2.5))
     axes.set_xticks(range(len(columns)), [show(value) for value in columns])
     axes.set_yticks(range(len(lines)), [show(value) for value in lines])
     axes.grid(visible=False)
@@ -122,7 +122,7 @@ def _heat(results: SweptResults, across: str, up: str) -> Any:
 
 
 def _scatter(results: SweptResults, across: str, up: str) -> Any:
-    figure, axes = plt.subplots(figsize=(6.4, 4.2))
+    figure, axes = subplots(figsize=(6.4, 4.2))
     places = {
         row.folder: [results.axes[name].place(row.settings[name]) for name in (across, up)] for row in results.rows
     }
@@ -154,8 +154,8 @@ def _scatter(results: SweptResults, across: str, up: str) -> Any:
 def parallel(results: SweptResults) -> Any:
     """Every cell as a line over all settings, coloured by its score; the best on top, thick."""
     names = list(results.axes)
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(1.6 + 1.9 * (len(names) + 1), 4.0))
+    with styled():
+        figure, axes = subplots(figsize=(1.6 + 1.9 * (len(names) + 1), 4.0))
         scores = [results.score(row).mean for row in results.finished]
         norm = Normalize(min(scores), max(scores))
         mapping: Any = ScalarMappable(norm, _colours(results))
@@ -190,8 +190,8 @@ def parallel(results: SweptResults) -> Any:
 
 def way(results: SweptResults) -> Any:
     """The score of each trial in the order they were started, and the best so far."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 3.4))
+    with styled():
+        figure, axes = subplots(figsize=(6.4, 3.4))
         rows = results.finished
         axes.plot(
             [row.number for row in rows],
@@ -224,8 +224,8 @@ def _best_so_far(results: SweptResults) -> tuple[list[int], list[float]]:
 
 def weights(importance: Mapping[str, float]) -> Any:
     """The importance of each setting."""
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(6.4, 1.0 + 0.4 * len(importance)))
+    with styled():
+        figure, axes = subplots(figsize=(6.4, 1.0 + 0.4 * len(importance)))
         axes.barh(list(importance)[::-1], list(importance.values())[::-1], color=COLOURS[0], height=0.6)
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
         axes.grid(axis="y", visible=False)

@@ -18,6 +18,7 @@ from attnlab.attention.audit.mixer import Finding
 from attnlab.attention.audit.run import Audit, audit
 from attnlab.attention.registry import MixerShape
 from attnlab.base import console
+from attnlab.base.children import MODULE
 from attnlab.base.console import Verbosity
 from attnlab.base.errors import UserError
 
@@ -31,7 +32,7 @@ def audit_file(path: str, shape: MixerShape, cost: bool = True, half: bool = Tru
     reading, writing = os.pipe()
     verbose = console.verbosity() is Verbosity.VERBOSE
     request = json.dumps({"path": path, "shape": asdict(shape), "cost": cost, "half": half, "verbose": verbose})
-    command = [sys.executable, "-m", "attnlab.attention.audit.child", str(writing), request]
+    command = [*MODULE, "attnlab.attention.audit.child", str(writing), request]
     with os.fdopen(reading, encoding="utf-8") as results:
         try:
             child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(writing,))
@@ -60,7 +61,9 @@ def _result(path: str, lines: list[str], code: int) -> Audit:
 
 
 def _main(pipe: int, request: dict[str, object]) -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    memory = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     warnings.simplefilter("default" if request["verbose"] else "ignore")
     path, shape = str(request["path"]), MixerShape(**request["shape"])  # type: ignore[arg-type]
     try:

@@ -20,6 +20,7 @@ import torch
 from attnlab.attention.audit.mixer import open_paths
 from attnlab.attention.class_source import NotStorable, class_source
 from attnlab.attention.registry import MixerShape, handed_in
+from attnlab.base.children import MODULE
 from attnlab.base.trust import allow
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -55,7 +56,7 @@ def try_half(name: str, shape: MixerShape, seconds: float = 120.0) -> list[HalfR
 
 
 def _tried(name: str, shape: MixerShape, seconds: float) -> list[HalfResult]:
-    command = [sys.executable, "-m", "attnlab.attention.audit.half_precision", name, json.dumps(asdict(shape))]
+    command = [*MODULE, "attnlab.attention.audit.half_precision", name, json.dumps(asdict(shape))]
     try:
         out = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False).stdout
     except subprocess.TimeoutExpired as error:

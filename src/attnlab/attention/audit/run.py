@@ -44,6 +44,8 @@ SLACK = 0.5
 """How far a measured exponent may exceed the promised one: caches and clocks add to it, and the next whole
 power is 1 away."""
 
+LARGEST = 2048
+
 
 @dataclass(frozen=True, repr=False)
 class Audit:
@@ -69,6 +71,8 @@ class Audit:
 
 def audit(name: str, shape: MixerShape = DEFAULT, cost: bool = True, half: bool = True) -> Audit:
     """All checks on the mixer of that name or file."""
+    if max(shape.width, shape.context) > LARGEST:
+        raise UserError(f"an audit has at most {LARGEST:,} tokens and {LARGEST:,} features per token: give fewer.")
     with torch.random.fork_rng(devices=[]), one_thread():
         audited = audited_mixer(name, shape)
         findings = behaviour(audited)

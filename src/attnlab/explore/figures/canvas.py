@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from attnlab.base.errors import UserError, unknown
+from attnlab.base.figure_text import show_as_written
 from attnlab.explore.attend import Array
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def save(draw: Callable[[], Figure], path: Path) -> Path:
     """Check the path first, then draw."""
     check_path(path)
     try:
-        draw().savefig(path)
+        show_as_written(draw()).savefig(path)
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from None
     return path

@@ -1,6 +1,11 @@
 // <attention-view>: the attention of a model on one text, to look through.
 //
-// Its data (ViewData, below) are its property `data`, or JSON in a script of type application/json inside it.
+//   document.querySelector("attention-view").data = await response.json();
+//
+// Its only property is `data`, a ViewData (below; `page_data` in attention_page.py makes it). It can be set before or after
+// the element is in the page and this module is loaded, again for another text, and to null to empty the element. Instead
+// of setting it, put JSON into a script element of type application/json inside. There are no attributes. Colours follow
+// the reader's scheme; the custom properties of style.js (--ink, --panel, …) can be set outside.
 
 import { decode, format } from "./numbers.js";
 import { keptPlaces, shownMatrix, valueAt } from "./matrix.js";
@@ -8,7 +13,7 @@ import { influenceSteps, stepsOfCell } from "./steps.js";
 import { drawLinks, linkLayer } from "./links.js";
 import { cellAt, drawHeatmap, drawThumbnail, thumbnailSide } from "./heatmap.js";
 import { arrowKeys, moved } from "./keyboard.js";
-import { checkbox, choice, make, outline, stepList, tokenButtons } from "./parts.js";
+import { checkbox, choice, gridLine, headNumbers, make, outline, stepList, tokenButtons } from "./parts.js";
 import { cellInWords, named, sentence, tokenInWords, treatment } from "./words.js";
 import { STYLE } from "./style.js";
 
@@ -68,7 +73,9 @@ class AttentionView extends HTMLElement {
 
   connectedCallback() {
     const inside = this.querySelector('script[type="application/json"]');
-    if (inside && !this.#data) this.data = JSON.parse(inside.textContent);
+    if (Object.hasOwn(this, "data")) this.#takeEarlyData();
+    else if (inside && !this.#data) this.data = JSON.parse(inside.textContent);
+    else this.#draw();
     this.#dark.addEventListener("change", this.#recolour);
     window.addEventListener("resize", this.#replace);
   }
@@ -84,10 +91,23 @@ class AttentionView extends HTMLElement {
   }
 
   set data(data) {
-    const [attention, head] = data.selected;
-    const kind = data.attentions[attention].weights === null ? INFLUENCE : WEIGHTS;
     this.#data = data;
     this.#decoded.clear();
+    if (this.isConnected) this.#draw();
+  }
+
+  /** What was set before this class was known is a property of the element itself, which hides that of the class. */
+  #takeEarlyData() {
+    const early = this.data;
+    delete this.data;
+    this.data = early;
+  }
+
+  /** Everything, from the data. */
+  #draw() {
+    if (!this.#data) return this.shadowRoot.replaceChildren();
+    const [attention, head] = this.#data.selected;
+    const kind = this.#data.attentions[attention].weights === null ? INFLUENCE : WEIGHTS;
     this.#state = { attention, head, kind, hideSpecial: false, hideFirst: false };
     this.#build();
     this.#show();
@@ -205,13 +225,14 @@ class AttentionView extends HTMLElement {
         return button;
       }),
     );
-    const lines = rows.map((buttons, n) => {
-      const name = make("span", { class: "name" }, attentions[n].name.replace(/\.attention$/, ""));
-      return make("div", { class: "layer" }, name, ...buttons);
-    });
+    const names = attentions.map((each) => each.name.replace(/\.attention$/, ""));
+    const lines = rows.map((buttons, n) => gridLine(names[n], buttons));
     const grid = this.#find(".grid");
-    grid.style.setProperty("--name", `${Math.max(...attentions.map((each) => each.name.length)) - 4}ch`);
-    grid.replaceChildren(...lines);
+    grid.style.setProperty("--name", `${Math.max(...names.map((name) => name.length))}ch`);
+    grid.style.setProperty("--thumb", `${side}px`);
+    const { scrollLeft, scrollTop } = grid;
+    grid.replaceChildren(headNumbers(Math.max(...counts)), ...lines);
+    grid.scrollTo(scrollLeft, scrollTop);
     arrowKeys(rows);
   }
 
@@ -259,10 +280,11 @@ class AttentionView extends HTMLElement {
     const { row, column, isToken } = this.#marked;
     const { queries, keys } = this.#tokens;
     const marked = { row, column, cell: this.#cell };
-    this.#frame = drawHeatmap(this.#canvas, this.#shown, this.#queries, this.#keys, marked, this.#colours());
-    for (const button of [...queries, ...keys]) button.classList.remove("marked");
-    queries[row ?? -1]?.classList.add("marked");
-    keys[column ?? -1]?.classList.add("marked");
+    const room = this.#find(".large").clientWidth;
+    this.#frame = drawHeatmap(this.#canvas, this.#shown, this.#queries, this.#keys, marked, this.#colours(), room);
+    for (const button of [...queries, ...keys]) button.classList.remove("query", "key");
+    keys[column ?? -1]?.classList.add("key");
+    queries[row ?? -1]?.classList.add("query");
     const across = queries !== keys;
     const link = (t, s, kind) => {
       return { from: queries[t], to: keys[s], weight: valueAt(this.#shown, t, s) ?? 0, kind, across };

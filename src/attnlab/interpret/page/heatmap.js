@@ -17,6 +17,7 @@
  * @typedef {{left: number, top: number, cell: number}} Frame */
 
 const LARGE = 620; // pixels for the cells of one side
+const SMALLEST = 12; // pixels of a cell that is made smaller to fit a narrow window
 const LONGEST_LABEL = 14;
 
 /**
@@ -72,11 +73,15 @@ export function drawThumbnail(canvas, shown, colours, side) {
  * @param {string[]} keys     the tokens of all columns
  * @param {{row: number | null, column: number | null, cell: number[] | null}} marked  places of tokens
  * @param {Colours} colours
+ * @param {number} room  pixels from side to side; the rest is scrolled to
  * @returns {Frame}
  */
-export function drawHeatmap(canvas, shown, queries, keys, marked, colours) {
+export function drawHeatmap(canvas, shown, queries, keys, marked, colours, room) {
   const count = Math.max(shown.rows.length, shown.columns.length, 1);
-  const cell = Math.max(5, Math.min(28, Math.floor(LARGE / count)));
+  const longest = Math.max(4, ...shown.rows.map((n) => shorten(queries[n]).length));
+  const usual = Math.max(5, Math.min(28, Math.floor(LARGE / count)));
+  const fitting = Math.floor((room - longest * 8.1 - 24) / Math.max(1, shown.columns.length));
+  const cell = Math.min(usual, Math.max(SMALLEST, fitting));
   const size = Math.max(10, Math.min(13, cell + 1));
   const letters = (places, tokens) => Math.max(4, ...places.map((n) => shorten(tokens[n]).length));
   const frame = {

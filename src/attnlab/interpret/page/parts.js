@@ -55,6 +55,19 @@ export function outline(remarks, controls) {
   ];
 }
 
+/** One layer of the grid. @param {string} name @param {HTMLElement[]} buttons @returns {HTMLElement} */
+export function gridLine(name, buttons) {
+  return make("div", { class: "layer" }, make("span", { class: "name" }, name), ...buttons);
+}
+
+/** The line above the grid: the numbers of the heads, where there are several. @param {number} count @returns {HTMLElement} */
+export function headNumbers(count) {
+  const numbers = count < 2 ? [] : Array.from({ length: count }, (_, head) => make("span", { class: "number" }, `${head}`));
+  const line = make("div", { class: "layer heads", "aria-hidden": "true" }, make("span", { class: "name" }), ...numbers);
+  line.hidden = count < 2;
+  return line;
+}
+
 /** A line of tokens, each a button; those that are not kept are struck out.
  * @param {{tokens: string[], special: boolean[]}} side @param {number[]} kept @returns {HTMLElement[]} */
 export function tokenButtons(side, kept) {

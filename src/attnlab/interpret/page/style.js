@@ -19,9 +19,15 @@ p { margin: .4rem 0; }
 .controls label { display: inline-flex; gap: .4rem; align-items: center; cursor: pointer; }
 .choice { border: 0; margin: 0; padding: 0; display: inline-flex; gap: 1rem; }
 .choice legend { float: left; margin-right: .2rem; padding: 0; color: var(--soft); }
-.grid { overflow-x: auto; padding: 3px; }
-.layer { display: flex; align-items: center; gap: 6px; margin-bottom: 6px; }
-.layer > .name { flex: 0 0 auto; min-width: var(--name); color: var(--soft); font-size: .85rem; }
+.grid { overflow: auto; max-height: 36rem; padding: .4rem .9rem; }
+.layer { display: flex; align-items: center; gap: 6px; margin-bottom: 6px; width: max-content; }
+.layer.heads { position: sticky; top: -.4rem; z-index: 2; margin: -.4rem 0 .2rem; padding-top: .4rem; }
+.layer.heads { background: var(--panel); }
+.layer[hidden] { display: none; }
+.layer > .name { position: sticky; left: -.9rem; z-index: 1; flex: 0 0 auto; min-width: var(--name); padding: 0 .5rem; }
+.layer > .name { margin-left: -.5rem; background: var(--panel); color: var(--soft); font-size: .85rem; }
+.layer > .number { flex: 0 0 auto; width: calc(var(--thumb) + 10px); text-align: center; }
+.layer > .number { color: var(--soft); font-size: .8rem; line-height: 1.2; }
 button { font: inherit; color: inherit; cursor: pointer; }
 .thumb { flex: 0 0 auto; padding: 2px; line-height: 0; }
 .thumb, .token { background: none; border: 2px solid transparent; border-radius: 4px; }
@@ -29,7 +35,7 @@ button { font: inherit; color: inherit; cursor: pointer; }
 .thumb:hover { border-color: var(--faint); }
 .thumb[aria-pressed="true"] { border-color: var(--column); }
 :focus-visible { outline: 3px solid var(--row); outline-offset: 1px; }
-.text, .panel { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; }
+.text, .panel, .grid { background: var(--panel); border: 1px solid var(--line); border-radius: 6px; }
 .text { position: relative; padding: .4rem .9rem; }
 .text .line { line-height: 4.2rem; }
 .text .side { color: var(--soft); font-size: .85rem; margin-right: .6rem; }
@@ -41,7 +47,8 @@ button { font: inherit; color: inherit; cursor: pointer; }
 .token { font-family: ui-monospace, monospace; font-size: .92rem; }
 .token.special { color: var(--soft); font-style: italic; }
 .token.hidden { opacity: .45; text-decoration: line-through; }
-.token.marked { border-color: var(--row); font-weight: 700; }
+.token.key { border-color: var(--column); font-weight: 700; }
+.token.query { border-color: var(--row); font-weight: 700; }
 .large { display: flex; flex-wrap: wrap; gap: 1.5rem; align-items: flex-start; margin-top: 1rem; }
 .large figure { margin: 0; padding: 4px; box-sizing: border-box; overflow: auto; max-width: 100%; }
 .large figcaption { color: var(--soft); font-size: .85rem; margin-top: .3rem; }
