@@ -1,6 +1,6 @@
 #!/bin/bash
-# Everything that report.md measures, at sizes for a machine with two cores: about an hour in all, each part under a
-# quarter of an hour. Stopped, the same command continues; what is finished is not run again. At the end results/,
+# Everything that report.md measures, at sizes for a machine with two free cores: about an hour in all, each part
+# about a quarter of an hour at most. Stopped, the same command continues; what is finished is not run again. At the end results/,
 # figures/ and the measured parts of report.md are renewed.
 #
 #   export ATTNLAB_DATA=path/to/data ATTNLAB_MODELS=path/to/models       # models: bert-tiny, tinybert-4l-312d

@@ -12,7 +12,7 @@
 import torch
 from torch import Tensor
 
-from attnlab import explore
+import attnlab as lab
 from record import FIGURES, save
 
 K = torch.tensor(
@@ -156,10 +156,10 @@ for what, off in submitted.items():
 
 # %%
 for name in ("selection", "square"):
-    reached = explore.reach(explore.example(name).keys)
+    reached = lab.explore.reach(lab.explore.example(name).keys)
     print(f"{name}: {sum(one.reachable for one in reached.sets)} of {len(reached.sets)} sets can be averaged")
 reached.draw(FIGURES / "reach-square.png")
-copying = explore.copy(K.numpy(), index=0)
+copying = lab.explore.copy(K.numpy(), index=0)
 copying.draw(FIGURES / "copy.png")
 for weight, length in copying.needed.items():
     print(f"weight {weight} on k0 needs a query of length {length:.2f} (along k0: {copying.own_needed[weight]:.2f})")

@@ -19,16 +19,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import attnlab as lab
 from attnlab.attention import VARIANTS, Cache, MixerShape, Variant
-from attnlab.attention.audit.run import audit
 from attnlab.check.reference import torch_attention
-from attnlab.data.tokenizers.vocabulary import LEVELS
-from attnlab.models.gpt import GPTShape
 from record import FIGURES, QUICK, choices, count, numbers, save, setting
 from starter import continuation, loss_as_they_come, loss_with_another_future, read_texts, train
 from write_up.pictures import draw_masks
 
-[TOKENS] = choices("TOKENS", LEVELS, "words")
+[TOKENS] = choices("TOKENS", ("words", "characters"), "words")
 SEEDS = setting("SEEDS", [0, 1, 2], numbers, quick=[0])
 STEPS = setting("STEPS", 400, count, quick=6)
 BATCH, RATE = (4 if QUICK else 32), 2e-3
@@ -216,7 +214,7 @@ for name, attend in MASKS.items():
 # %%
 audits = {}
 for name in MASKS:
-    report = audit(name, cost=False, half=False)
+    report = lab.audit(name, cost=False, half=False)
     failed = [f"{finding.check}: {finding.evidence}" for finding in report.findings if finding.passed is False]
     print(f"{name}: {'passes all checks' if report.passed else 'fails: ' + '; '.join(failed)}")
     assert report.sees_future == (name == "naive")
@@ -241,8 +239,8 @@ print(f"{data['text']}: {data['training']} documents, {data['held_out']} held ou
 def measure(mask: str, seed: int) -> dict[str, object]:
     """One model: its losses by step, at the end and without its own future, and what it writes."""
     start = time.perf_counter()
-    shape = GPTShape(len(texts.vocabulary), LAYERS, HEADS, WIDTH, CONTEXT, mask, dropout=0.0)
-    model, curve = train(shape, texts, seed, STEPS, BATCH, RATE)
+    gpt = lab.GPT(mask, layers=LAYERS, heads=HEADS, width=WIDTH, context=CONTEXT, dropout=0.0)
+    model, curve = train(gpt, texts, seed, STEPS, BATCH, RATE)
     losses = {
         "last_training": statistics.mean(curve.training[-max(1, STEPS // 10) :]),
         "last_validation": curve.validation[-1][1],
@@ -291,4 +289,6 @@ draw_masks(results, FIGURES)
 # %% [markdown]
 # The other suggestions of the assignment (another similarity, shared projections, positions, networks for Q, K, V, AFT,
 # Fastformer) are variants with a name: `attnlab attention` lists them, `attnlab audit NAME` checks one, and
-# `attnlab compare --attention vanilla,NAME --corpus FILE --seeds 3` compares them as above.
+# `attnlab compare --attention vanilla,NAME --corpus FILE --seeds 3` compares them as above. From Python that is
+# `lab.audit(NAME)` and `lab.compare(lab.GPT(layers=2), FILE, attention=["vanilla", NAME], seeds=3)`, which also take a
+# class such as `Mixer`.

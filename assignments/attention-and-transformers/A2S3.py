@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from attnlab.base.errors import UserError
+import attnlab as lab
 from attnlab.base.files import read_json
 from attnlab.base.randomness import seed_everything
 from attnlab.data.tasks.catalog import draw, load_labelled
@@ -36,12 +36,12 @@ from attnlab.data.tasks.labelled import LabelledText
 from attnlab.models.pretrained.source import model_folder
 from attnlab.stats.intervals import Proportion
 from attnlab.training.setup import resolve_device
-from record import FIGURES, QUICK, RESULTS, choices, count, numbers, save, setting
+from record import FIGURES, QUICK, RESULTS, choices, count, numbers, positive, save, setting
 from write_up.pictures import draw_curves
 
 MODEL = setting("MODEL", "minilm", str)
 BATCH_SIZE = setting("BATCH_SIZE", 64, count, quick=8)
-LEARNING_RATE = setting("LEARNING_RATE", 5e-5, float)
+LEARNING_RATE = setting("LEARNING_RATE", 5e-5, positive)
 NUM_EPOCHS = setting("NUM_EPOCHS", 20, count, quick=2)
 SENTENCES = setting("TRAIN_SENTENCES", 0, count, quick=16)  # 0: all
 SEEDS = setting("SEEDS", [0], numbers)
@@ -251,7 +251,7 @@ if "search" in EXPERIMENTS:
 if "final" in EXPERIMENTS:
     found = RESULTS / "A2S3-search.json"
     if not found.is_file():
-        raise UserError(f"{found} does not exist: run EXPERIMENTS=search first, with the same ATTNLAB_OUT.")
+        raise lab.UserError(f"{found} does not exist: run EXPERIMENTS=search first, with the same ATTNLAB_OUT.")
     best = read_json(found)["cells"][0]
     labels = [example.label for example in splits["test"].examples]
     for seed in SEEDS:
@@ -262,3 +262,7 @@ if "final" in EXPERIMENTS:
         print(f"test accuracy {tested}; always the same answer {constant}")
         counts = {"test_right": tested.right, "test_count": tested.count, "constant_right": constant.right}
         save(f"A2S3-final-seed{seed}", {**asdict(trained), "scores": scores, **counts})
+
+# %% [markdown]
+# The same with the loop inside the lab: `lab.Classifier("minilm", lr=5e-5, batch_size=64, epochs=20).fit("sst2")`, an
+# estimator of scikit-learn with `predict` and `score`.

@@ -15,10 +15,10 @@ TOKENS=characters python A2S2.py                                                
 for seed in 0 1 2; do
   TRAIN_SENTENCES=500 EXPERIMENTS=AdamW SEEDS=$seed python A2S3.py                   # 7 each
 done
-TRAIN_SENTENCES=500 EXPERIMENTS=SGD python A2S3.py                             # 7
+TRAIN_SENTENCES=500 EXPERIMENTS=SGD python A2S3.py                                   # 7
 TRAIN_SENTENCES=500 EXPERIMENTS=SGD-1000x python A2S3.py                             # 7
-TRAIN_SENTENCES=500 EXPERIMENTS=Adagrad python A2S3.py                             # 7
-TRAIN_SENTENCES=500 NUM_EPOCHS=3 EXPERIMENTS=search python A2S3.py                  # 8
+TRAIN_SENTENCES=500 EXPERIMENTS=Adagrad python A2S3.py                               # 7
+TRAIN_SENTENCES=500 NUM_EPOCHS=3 EXPERIMENTS=search python A2S3.py                   # 8
 for seed in 0 1 2; do
   EXPERIMENTS=final SEEDS=$seed python A2S3.py                                       # 12 each
 done

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -41,7 +42,8 @@ def setting(name: str, default: Value, read: Callable[[str], Value], quick: Valu
     try:
         return read(text)
     except ValueError:
-        raise UserError(f"{name}={text}: expected a value such as {default}.") from None
+        example = ",".join(map(str, default)) if isinstance(default, list) else default
+        raise UserError(f"{name}={text}: expected a value such as {example}.") from None
 
 
 def _read(name: str) -> str:
@@ -58,9 +60,20 @@ def count(text: str) -> int:
     return int(text)
 
 
+def positive(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < inf:
+        raise ValueError
+    return value
+
+
 def numbers(text: str) -> list[int]:
-    """Whole numbers separated by commas."""
-    return [int(part) for part in text.split(",")]
+    """Whole numbers from 0 separated by commas."""
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() for part in parts):
+        raise ValueError
+    return [int(part) for part in parts]
 
 
 def choices(name: str, known: Mapping[str, object] | tuple[str, ...], default: str) -> list[str]:

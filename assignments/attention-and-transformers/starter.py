@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
+import attnlab as lab
 from attnlab.base.randomness import seed_everything
 from attnlab.config import MachineSection, OptimizerSection, ScheduleSection, TrainingSection
 from attnlab.data.batching import IGNORE, Batches, BatchPlan
@@ -21,7 +22,7 @@ from attnlab.data.text.reading import read_corpus
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.generate import generate
-from attnlab.models.gpt import GPT, GPTShape
+from attnlab.models.gpt import GPT
 from attnlab.training.callbacks import Callback, LogLine, TrainState
 from attnlab.training.loop import Environment, Learner, Plan, Trainer
 from attnlab.training.objectives import NextToken, mean_loss
@@ -90,10 +91,10 @@ class Curve(Callback):
         self.validation.append((state.step, round(values["loss"], 5)))
 
 
-def train(shape: GPTShape, texts: Texts, seed: int, steps: int, batch: int, rate: float) -> tuple[GPT, Curve]:
-    """A GPT of this shape after so many steps of AdamW; the seed decides its first weights and the order of texts."""
+def train(gpt: lab.GPT, texts: Texts, seed: int, steps: int, batch: int, rate: float) -> tuple[GPT, Curve]:
+    """This GPT after so many steps of AdamW; the seed decides its first weights and the order of texts."""
     seed_everything(seed)
-    model, curve = GPT(shape), Curve()
+    model, curve = gpt.build(len(texts.vocabulary)), Curve()
     batches = Batches(texts.training, BatchPlan(texts.training.lengths, batch, seed=seed))
     evaluate = mean_loss(Batches(texts.held_out, BatchPlan(texts.held_out.lengths)), "cpu")
     settings = TrainingSection(steps=steps, evaluate_every=f"{max(1, steps // 20)} steps", log_every=1, seed=seed)

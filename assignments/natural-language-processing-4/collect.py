@@ -76,6 +76,7 @@ def summary(run: Results) -> Results:
         "within_one": mean(abs(right - found) <= 1 for right, found in pairs),
         "confusion": [[pairs.count((right, found)) for found in range(5)] for right in range(5)],
         "train_loss": [run["history"][0].get("cls_loss", run["history"][0]["loss"]), _last_loss(run)],
+        "dev_losses": [min(entry["dev_loss"] for entry in run["history"]), run["history"][-1]["dev_loss"]],
         "mlm_loss": [losses[0], losses[-1]] if losses else None,
         "minutes": run["seconds"] / 60,
         "cpu_minutes": run["cpu_seconds"] / 60,
@@ -146,9 +147,19 @@ def collect(folder: Path) -> dict[str, Results]:
         ours, theirs = ([short[run] for run in side] for side in zip(*pairs, strict=True))
         differences[name] = difference(ours, theirs, answers)
     best = max(PROBLEM_2, key=lambda name: short[name]["dev_acc"])
+    against_best = {}
+    for name in PROBLEM_2:
+        ours, theirs = (runs[one]["answers"]["dev"] for one in (best, name))
+        gained, lost = mcnemar_counts(ours["labels"], ours["predicted"], theirs["predicted"])
+        against_best[name] = {"gained": gained, "lost": lost, "p": mcnemar(gained, lost)}
     joint = runs["all-joint-42"]
     return {
-        "problem2": {**about, "best": best, "runs": {name: short[name] for name in PROBLEM_2}},
+        "problem2": {
+            **about,
+            "best": best,
+            "against_best": against_best,
+            "runs": {name: short[name] for name in PROBLEM_2},
+        },
         "problem3": {
             **about,
             "files": joint["files"],

@@ -31,6 +31,12 @@ class Numbers:
     def plain(self, key: str, places: int = 0) -> str:
         return self._marked(f"{self.value(key):,.{places}f}", key)
 
+    def p(self, key: str) -> str:
+        """A p-value; below half of the last place it is shown as a bound."""
+        if self.value(key) < 0.0005:
+            return f"below 0.001<!-- > results:{self.file}:{key} -->"
+        return self.plain(key, 3)
+
     def interval(self, key: str) -> str:
         return f"{self.percent(f'{key}.0')} to {self.percent(f'{key}.1')}"
 
@@ -83,10 +89,8 @@ def problem2_table(results: dict[str, Results]) -> str:
 
 def problem2_findings(results: dict[str, Results]) -> str:
     numbers = Numbers(results, "problem2")
-    runs, best = numbers.content["runs"], numbers.content["best"]
-    low, high = runs[best]["dev_interval"]
-    near = [name for name, run in runs.items() if name != best and low <= run["dev_acc"] <= high]
-    far = [name for name in runs if name not in (best, *near)]
+    best = numbers.content["best"]
+    others = {name: found["p"] for name, found in numbers.content["against_best"].items() if name != best}
     lines = [
         f"- **Chosen on dev: `{best}`**, {numbers.percent(f'runs.{best}.dev_acc')} on dev and "
         f"{numbers.percent(f'runs.{best}.test_acc')} on test ({numbers.interval(f'runs.{best}.test_interval')} over "
@@ -99,11 +103,17 @@ def problem2_findings(results: dict[str, Results]) -> str:
     ):
         shown = ", ".join(f"{numbers.percent(f'runs.{name}.dev_acc')} with `{name}`" for name in names)
         lines.append(f"- {what}: on dev {shown}.")
-    lines.append(
-        f"- What dev can tell: its interval for `{best}` is {numbers.interval(f'runs.{best}.dev_interval')}. "
-        + (f"Inside it, so not clearly worse: {_names(near)}. " if near else "No other setting lies inside it. ")
-        + (f"Below it: {_names(far)}." if far else "")
-    )
+    for name in dict.fromkeys(("epochs-6", best)):
+        low, last = (numbers.plain(f"runs.{name}.dev_losses.{place}", 3) for place in (0, 1))
+        trained = numbers.plain(f"runs.{name}.train_loss.1", 3)
+        lines.append(f"- Loss with `{name}`: {trained} in training at the end; on dev {last}, at its lowest {low}.")
+    for what, names in (
+        (f"Worse than `{best}` on dev", [name for name, p in others.items() if p < 0.05]),
+        (f"Not distinguishable from `{best}` on dev", [name for name, p in others.items() if p >= 0.05]),
+    ):
+        if names:
+            shown = ", ".join(f"`{name}` (p {numbers.p(f'against_best.{name}.p')})" for name in names)
+            lines.append(f"- {what}, by McNemar's test of the answers to the same reviews, each alone: {shown}.")
     return "\n".join(lines)
 
 
@@ -157,7 +167,7 @@ def problem3_differences(results: dict[str, Results]) -> str:
                     for split, half in halves.items()
                 ),
                 f"{numbers.plain(f'{key}.gained')} and {numbers.plain(f'{key}.lost')}",
-                numbers.plain(f"{key}.p", 3),
+                numbers.p(f"{key}.p"),
             ]
         )
     head = ("labels", "weight", "seeds", "dev", "test", "right only with, only without (seed 42)", "McNemar's p")
@@ -172,7 +182,7 @@ def problem3_findings(results: dict[str, Results]) -> str:
         half, change, weight = found["test_acc_half"], found["test_acc"], numbers.value(f"runs.{run}.mlm_alpha")
         if half is None:
             seen = found["p"] < 0.05
-            why = f"one seed, McNemar's p {numbers.plain(f'{key}.p', 3)}"
+            why = f"one seed, McNemar's p {numbers.p(f'{key}.p')}"
         else:
             seen = abs(change) > half
             why = f"± {numbers.percent(f'{key}.test_acc_half')} over {len(found['seeds'])} seeds"
@@ -213,10 +223,6 @@ def _spread(numbers: Numbers, key: str, run: str, split: str) -> str:
 
 def _minutes(numbers: Numbers, key: str) -> str:
     return f"{numbers.plain(f'{key}.minutes', 1)} ({numbers.plain(f'{key}.cpu_minutes', 1)})"
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 BLOCKS: dict[str, Callable[[dict[str, Results]], str]] = {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# ./collect_submission.sh [NAME]: put the code, the models and the predictions into assignment_NAME.zip.
+# ./collect_submission.sh [NAME]: put the code, the models and the predictions into assignment_NAME.zip, and list them.
 set -eu
 name=${1:-yourname}
 case $name in
@@ -27,6 +27,8 @@ try:
         for name in files:
             file.write(name)
     os.replace(f"{archive}.tmp", archive)
+    for entry in zipfile.ZipFile(archive).infolist():
+        print(f"{entry.file_size:>10,}  {entry.filename}")
 finally:
     if os.path.exists(f"{archive}.tmp"):
         os.remove(f"{archive}.tmp")

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Everything that report.md measures, at sizes for a machine with two cores: about an hour in all, each part under a
-# quarter of an hour. Stopped, the same command continues; what is finished is not run again. At the end results/,
+# Everything that report.md measures, at sizes for a machine with two free cores: about an hour in all, each part
+# about a quarter of an hour at most. Stopped, the same command continues; what is finished is not run again. At the end results/,
 # figures/ and the measured parts of report.md are renewed.
 #
 #   export ATTNLAB_DATA=path/to/data ATTNLAB_MODELS=path/to/models       # models: bert-tiny, tinybert-4l-312d, flan-t5-small
@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 PYTHON=${PYTHON:-python}
+LOOPBACK=../../tools/slurm_loopback.sh  # beside a copy of this folder alone there is none: run that on a cluster
 PARTS="overfit slurm full_training parameter_tuning cross_model t5"
 mkdir -p results runs
 
@@ -24,10 +25,10 @@ overfit() {
 
 slurm() {  # questions 4 and 5; a cluster that is here is used, else one on loopback is started
   [ ! -f runs/overfit-slurm/results.json ] || return 0
-  if ! sinfo > /dev/null 2>&1; then
+  if ! sinfo > /dev/null 2>&1 && [ -x "$LOOPBACK" ]; then
     cluster=$(mktemp -d)
-    ../../tools/slurm_loopback.sh start "$cluster" > /dev/null
-    trap '../../tools/slurm_loopback.sh stop "$cluster" && rm -r "$cluster"' EXIT
+    "$LOOPBACK" start "$cluster" > /dev/null
+    trap '"$LOOPBACK" stop "$cluster" && rm -r "$cluster"' EXIT
     export SLURM_CONF=$cluster/slurm.conf
   fi
   PYTHON=$PYTHON MODEL=minilm OUTPUT=runs/overfit-slurm ./slurm_session.sh > runs/slurm.txt

@@ -16,6 +16,10 @@
 ##SBATCH --account=NAME
 
 set -euo pipefail
+if [ $# -gt 0 ]; then
+  echo "error: $1: settings are given before sbatch, such as MODEL=roberta-base EPOCHS=30 sbatch launchpad.sh" >&2
+  exit 2
+fi
 cd "${SLURM_SUBMIT_DIR:-$(dirname "$0")}"
 if [ ! -f classification.py ]; then
   echo "error: there is no classification.py in $PWD: submit this from the folder of that file." >&2

@@ -4,6 +4,10 @@
 #   MODEL=minilm OUTPUT=runs/overfit-slurm ./slurm_session.sh > results/slurm.txt
 set -euo pipefail
 cd "$(dirname "$0")"
+if ! sinfo > /dev/null 2>&1; then
+  echo "error: there is no Slurm here: run this on a cluster's login node (tools/slurm_loopback.sh starts one)." >&2
+  exit 2
+fi
 export USER=${USER:-$(id -un)}
 
 run() {

@@ -222,6 +222,8 @@ def test_a_printed_command_works_from_a_clean_copy(
 MISTAKES = {
     "TOKENS=letters python A2S2.py": "TOKENS: unknown name 'letters'",
     "STEPS=many python A2S2.py": "STEPS=many: expected a value such as 400",
+    "SEEDS=0,-1 python A2S2.py": "SEEDS=0,-1: expected a value such as 0,1,2.",
+    "LEARNING_RATE=nan python A2S3.py": "LEARNING_RATE=nan: expected a value such as 5e-05",
     "EXPERIMENTS=adam python A2S3.py": "EXPERIMENTS: unknown name 'adam'",
     "EXPERIMENTS=final python A2S3.py": "run EXPERIMENTS=search first",
 }

@@ -97,7 +97,7 @@ def made_up(name: str, seed: int, joint: bool, labels: int) -> dict:
         "cut": {"train": labels // 2, "dev": 1, "test": 1},
         "machine": {"processor": "a CPU", "cores": 2, "threads": 2, "torch": "2.13.0+cpu", "python": "3.11.7"},
         "scores": {"dev_acc": history[1]["dev_acc"], "dev_loss": 1.5, "test_acc": accuracy, "test_loss": 1.6},
-        "answers": {"test": {"labels": right, "predicted": found}},
+        "answers": {split: {"labels": right, "predicted": found} for split in ("dev", "test")},
     }
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +114,26 @@ def test_a_mistake_is_one_sentence(course: CleanCopy, words: list[str], told: st
     assert not list(course.folder.rglob("run.json"))
 
 
+@pytest.mark.parametrize(
+    ("words", "option", "value"),
+    [(["--max-tokens", "12"], "max_tokens", "12"), (["--data-folder", "elsewhere"], "data_folder", "elsewhere")],
+)
+def test_an_option_that_a_message_of_the_lab_names_is_one_of_the_script(
+    course: CleanCopy, words: list[str], option: str, value: str
+) -> None:
+    """The lab says --epochs, --max-tokens and --data-folder; a student types what was said."""
+    shutil.copytree(os.environ["ATTNLAB_DATA"], course.folder / "elsewhere")
+    ran(course, "overfit", *words, "--epochs", "1")
+    config = read_config(course.folder / "out" / "run")
+    assert Path(str(config["data"][option])).name == value and config["training"]["epochs"] == 1
+
+
+def test_nothing_stays_of_an_experiment_that_could_not_begin(course: CleanCopy) -> None:
+    code, _, err = course.run(SCRIPT, "--experiment", "overfit", "--model", "flan-t5-xl", "--device", "cpu")
+    assert code == 2 and "'flan-t5-xl' is not here" in err
+    assert list(course.folder.glob("runs/*")) == []
+
+
 def test_auto_leaves_steps_and_the_largest_batch_is_in_the_results(course: CleanCopy) -> None:
     out, _, found = ran(course, "full_training", "--num_epochs", "2")
     [run] = found["runs"]
@@ -125,6 +146,7 @@ def test_auto_leaves_steps_and_the_largest_batch_is_in_the_results(course: Clean
         assert low <= run[split]["accuracy"] <= high
     assert [len(run["by_epoch"][split]) for split in ("train", "dev")] == [2, 2]
     assert ["--num_epochs 2", "--num_epochs 30"] in found["instead"]
+    assert found["chance"] == {"guess": 0.5, "dev": 0.5, "test": 0.5}
     before = (course.folder / "out" / "run" / "metrics.jsonl").read_bytes()
     assert ran(course, "full_training", "--num_epochs", "2")[2]["runs"] == found["runs"]
     assert (course.folder / "out" / "run" / "metrics.jsonl").read_bytes() == before, "a finished run is not run again"

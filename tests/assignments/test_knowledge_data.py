@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
@@ -225,3 +225,19 @@ def test_london_for_everyone(
     knowledge("london_baseline").main([])
     expected = "Correct: 25.0 out of 500.0: 5.0%\n95% interval over questions: 3.4% to 7.3%\n"
     assert capsys.readouterr().out == expected
+
+
+def test_epochs_rescale_the_schedule(knowledge: Load) -> None:
+    """A tenth of the epochs has the same rates at the same share of the training."""
+    presets, scheduled = knowledge("presets").PRESETS, knowledge("run").scheduled
+    documents, context = 2937, 127
+    for config in (presets["course"].pretrain, presets["course"].scratch, presets["fast"].pretrain):
+        rates = []
+        for epochs in (None, config.max_epochs // 5):
+            args = SimpleNamespace(epochs=epochs, seed=0, device="cpu", writing_params_path=Path("p"))
+            part = scheduled(config, args, documents)
+            steps = -(-documents // part.batch_size) * part.max_epochs
+            schedule = Schedule(part.job(documents, context).schedule, steps)
+            rates.append([schedule(int(steps * share), 0) for share in (0.1, 0.25, 0.5, 0.75, 0.99)])
+        assert rates[1] == pytest.approx(rates[0], abs=0.03)
+        assert len(set(rates[0])) > 2, "the rate changes"

@@ -83,11 +83,29 @@ def test_any_document_becomes_an_example_that_fits(
     knowledge: Load, words: list[str], block_size: int, hide: str, left: int | None
 ) -> None:
     module = knowledge("dataset")
-    dataset = module.PhraseDataset(f"Z. {' '.join(words)}\n", block_size, module.Reading(hide=hide, left=left))
+    try:
+        dataset = module.PhraseDataset(f"Z. {' '.join(words)}\n", block_size, module.Reading(hide=hide, left=left))
+    except UserError as error:
+        assert "no document has a name or place that fits" in str(error)
+        return
     for _ in range(5):
         x, y = dataset[0]
         assert x.shape == y.shape == (block_size - 1,)
         assert not ((y != 0) & (y != x.roll(-1)))[:-1].any(), "a target is the next character"
+        assert y.any() or hide == "all", "there is something to learn"
+
+
+def test_a_phrase_that_does_not_fit_behind_its_title_is_left_out(knowledge: Load) -> None:
+    module = knowledge("dataset")
+    long = f"{'Z' * 40}. Ada was born in Oslo, then in {'Y' * 40} ."
+    dataset = module.PhraseDataset(f"{long}\n{PLAIN}\n", 64, module.Reading())
+    random.seed(0)
+    hidden = {"".join(dataset.itos[int(n)] for n in dataset[0][1]).strip(PAD_CHAR) for _ in range(50)}
+    assert hidden == {f"Ada{MASK_CHAR}", f"Oslo{MASK_CHAR}"}
+    with pytest.raises(UserError, match="fits behind its title within 32 characters: give a text of lines"):
+        module.PhraseDataset(f"{long}\n", 32, module.Reading())
+    with pytest.raises(UserError, match="leave --preset fast out"):
+        module.PhraseDataset("nothing to hide here .\n", 64, module.Reading())
 
 
 def test_settings_of_a_preset_are_changed_by_name(knowledge: Load) -> None:
@@ -99,10 +117,20 @@ def test_settings_of_a_preset_are_changed_by_name(knowledge: Load) -> None:
     assert changed.dropout == 0.2 and presets.changed(fast, []) == fast
     for setting, sentence in {
         "lef=3": "did you mean 'left'",
-        "left": "NAME=VALUE",
-        "left=some": "expected a number",
+        "left": "the value is missing: write --set left=VALUE",
+        "left=some": "expected a whole number from 0",
         "rotary=1": "expected yes or no",
         "optimizer=mun": "did you mean 'muon'",
+        "precision=fp8": "choose from auto, bf16, fp16, fp32",
+        "batch_size=0": "batch_size=0: expected a whole number from 1",
+        "batch_size=2.5": "expected a whole number from 1",
+        "num_workers=-1": "expected a whole number from 0",
+        "left=-3": "expected a whole number from 0",
+        "learning_rate=nan": "expected a number above 0",
+        "learning_rate=0": "expected a number above 0",
+        "weight_decay=inf": "expected a number from 0",
+        "dropout=1": "expected a number from 0, below 1",
+        "max_epochs=3": "unknown setting 'max_epochs'",
     }.items():
         with pytest.raises(UserError, match=sentence):
             presets.changed(fast, [setting])

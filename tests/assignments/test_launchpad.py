@@ -76,6 +76,12 @@ def test_a_refused_gpu_is_said_and_the_job_continues(cluster: Path) -> None:
     assert submitted and "continues without a GPU" in said and "classification.py" in ran
 
 
+def test_a_setting_after_the_script_is_refused(cluster: Path) -> None:
+    done = subprocess.run(["bash", SCRIPT, "EPOCHS=3"], cwd=cluster, text=True, capture_output=True)
+    assert done.returncode == 2 and done.stderr.startswith("error: EPOCHS=3: settings are given before sbatch")
+    assert done.stderr.count("\n") == 1 and not (cluster / "called.python").exists()
+
+
 def test_settings_come_from_the_environment(cluster: Path) -> None:
     _, _, ran = launch(cluster, SINFO_SAYS=WITHOUT, MODEL="my models/one", EPOCHS="3", OUTPUT="runs/a b")
     assert "--model my models/one " in ran and "--num_epochs 3 --output runs/a b" in ran

@@ -8,6 +8,8 @@ from attnlab.stats.intervals import Mean, Proportion, plus_minus
 from write_up.store import Results, Store, lead, table
 
 SPLITS = ("train", "dev")
+SHOWN = (1, 2, 3, 4, 5, 7, 10, 12, 15, 17)
+"""The epochs of a long training whose values are in the table; its figure has all."""
 
 
 def lengths(store: Store) -> Iterator[str]:
@@ -45,11 +47,18 @@ def curves(store: Store) -> Iterator[str]:
     trainings = store.find("A2S3-AdamW-seed*")
     if trainings:
         yield from lead(trainings[0], f"{training_setting(trainings[0])}, {len(trainings)} seeds (mean ± 95%).")
-        for name in ("accuracy", "loss"):
-            yield f"![Figure 9, {name}: training and validation by epoch, AdamW](figures/9-AdamW-{name}.png)\n"
+        names = ("accuracy", "loss")
+        figures = [
+            f"![Figure 9, {name}: training and validation by epoch](figures/9-AdamW-{name}.png)" for name in names
+        ]
+        yield from table((f"figure 9, {name}" for name in names), figures)
+        yield ""
         columns = [(split, measure) for measure in ("accuracy", "loss") for split in ("train", "dev")]
         rows = []
-        for n in range(len(trainings[0]["curve"])):
+        last = len(trainings[0]["curve"])
+        for n in range(last):
+            if last > len(SHOWN) and n + 1 not in (*SHOWN, last):
+                continue
             means = [Mean(tuple(one["curve"][n][split][measure] for one in trainings)) for split, measure in columns]
             forms = [".1%" if measure == "accuracy" else ".3f" for _, measure in columns]
             rows.append([n + 1, *(plus_minus(mean, form) for mean, form in zip(means, forms, strict=True))])
@@ -72,7 +81,8 @@ def best_epochs(store: Store) -> Iterator[str]:
 
 def optimizers(store: Store) -> Iterator[str]:
     """Q4.5: figure 10, and its values."""
-    rows, figures = [], []
+    rows: list[list[object]] = []
+    figures: dict[str, str] = {}
     for name in ("AdamW", "SGD", "SGD-1000x", "Adagrad"):
         for one in store.find(f"A2S3-{name}-seed0"):
             last, best = len(one["curve"]), best_epoch(one, "dev")
@@ -80,12 +90,13 @@ def optimizers(store: Store) -> Iterator[str]:
             dev = [f"{accuracy(one, 'dev', 1):.1%}", dev_interval(one, last), f"{best}: {dev_interval(one, best)}"]
             rows.append([one["settings"]["optimizer"], f"{one['settings']['rate']:g}", *train, *dev])
             if name != "AdamW":
-                figures.append(f"![Figure 10, {name}: accuracy by epoch](figures/10-{name}-accuracy.png)\n")
+                title = f"figure 10, {one['settings']['optimizer']} at {one['settings']['rate']:g}"
+                figures[title] = f"![{title}: accuracy by epoch](figures/10-{name}-accuracy.png)"
     if figures:
         columns = ("train, epoch 1", "train, last epoch", "dev, epoch 1", "dev, last epoch", "dev, best epoch")
         yield from table(("optimizer", "rate", *columns), *rows)
         yield ""
-        yield from figures
+        yield from table(figures, figures.values())
 
 
 def search(store: Store) -> Iterator[str]:

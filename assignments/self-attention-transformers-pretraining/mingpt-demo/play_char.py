@@ -16,6 +16,10 @@ from pathlib import Path
 import torch
 from torch.utils.data import Dataset
 
+import attnlab as lab
+from attnlab.base.files import read_text
+from attnlab.base.interrupts import one_sentence
+
 HERE = Path(__file__).parent if "__file__" in globals() else Path.cwd()
 sys.path.insert(0, str(HERE.parent / "src"))
 
@@ -31,15 +35,10 @@ from trainer import Trainer, TrainerConfig  # noqa: E402
 
 # %%
 QUICK = bool(os.environ.get("ATTNLAB_QUICK"))  # seconds instead of minutes, to check that it runs
-CANDIDATES = [
-    os.environ.get("TEXT", ""),
-    os.path.join(os.environ.get("ATTNLAB_DATA", ""), "shakespeare", "input.txt"),
-    str(HERE.parent / "wiki.txt"),
-]
-PATH = next((Path(name) for name in CANDIDATES if name and Path(name).is_file()), None)
-if PATH is None:
-    sys.exit("error: there is no text: set TEXT to a file, or put wiki.txt into the assignment's folder.")
-TEXT = PATH.read_text(encoding="utf-8")
+SHAKESPEARE = Path(os.environ.get("ATTNLAB_DATA", ""), "shakespeare", "input.txt")
+PATH = Path(os.environ.get("TEXT") or (SHAKESPEARE if SHAKESPEARE.is_file() else HERE.parent / "wiki.txt"))
+with one_sentence():  # a file that cannot be read ends the script with what is wrong and what to do
+    TEXT = read_text(PATH)
 
 
 class CharDataset(CharacterDataset):
@@ -88,6 +87,7 @@ settings = TrainerConfig(
     pieces=1,
 )
 Trainer(model, dataset, None, settings, label="play_char").train()
+lab.load(lab.runs(kind="course")[-1]["run"])  # shows itself in a notebook: its state, its size and its curve
 
 # %% [markdown]
 # ## Writing
@@ -115,3 +115,18 @@ def sample(prompt: str, steps: int, temperature: float = 1.0, top_k: int | None 
 
 start = TEXT[: TEXT.index("\n")] if "\n" in TEXT[:100] else TEXT[:20]
 print(sample(start, 60 if QUICK else 500, temperature=0.8, top_k=20))
+
+# %% [markdown]
+# ## The same with the lab
+#
+# A few hundred steps of the lab's GPT on the same text, and what it writes after the same words.
+
+# %%
+gpt = (
+    lab.GPT(layers=1, heads=2, width=32, context=block_size)
+    if QUICK
+    else lab.GPT(layers=4, heads=4, width=128, context=block_size, positions="rotary")
+)
+sizes = {"steps": 20, "dev_share": 0.3} if QUICK else {"steps": 300}
+run = lab.train(gpt, [TEXT[:20_000] if QUICK else TEXT], batch_size=16, lr=2e-3, **sizes)
+print(run.sample(start, 60 if QUICK else 500, temperature=0.8, top_k=20))

@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -141,8 +141,19 @@ class PhraseDataset(CharCorruptionDataset):
         super().__init__(data, block_size)
         self.reading = reading or Reading()
         ordinary = ordinary_words(self.data)
-        self.read = [read_document(text, ordinary) for text in self.data]
+        self.read = [self._what_fits(read_document(text, ordinary)) for text in self.data]
+        if not any(document.phrases for document in self.read):
+            raise UserError(
+                f"no document has a name or place that fits behind its title within {block_size} characters: give a "
+                "text of lines such as 'Ada Byron. Born in London .', or leave --preset fast out."
+            )
         self.weights = [[self._weight(*ranked) for ranked in enumerate(each.phrases, 1)] for each in self.read]
+
+    def _what_fits(self, document: Document) -> Document:
+        """The document without phrases that are too long to stand behind its title."""
+        room = self.block_size - self.reading.lead - document.title_end - 3  # three MASK characters
+        phrases = tuple(phrase for phrase in document.phrases if phrase.end - phrase.start <= room)
+        return document if self.reading.hide == "all" else replace(document, phrases=phrases)
 
     def _weight(self, k: int, phrase: Phrase) -> float:
         return k**-self.reading.rank * (self.reading.place if phrase.place else 1.0)

@@ -8,6 +8,7 @@ taken back alone, to see what it is worth: `--set optimizer=adamw`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from math import inf, nextafter
 from typing import get_args, get_type_hints
 
 from attnlab.base.errors import UserError, unknown
@@ -73,13 +74,22 @@ PRESETS = {
 }
 
 
+NOT_HERE = ("betas", "ckpt_path", "device", "seed", "max_epochs", "final_tokens")
+"""Settings that options of their own decide (`--epochs` the last two), or that are no single value."""
+ABOVE_ZERO = nextafter(0.0, 1.0)
+LEAST = {"batch_size": 1, "pieces": 1, "learning_rate": ABOVE_ZERO, "matrix_rate": ABOVE_ZERO}
+"""The smallest value of a setting; of all others 0."""
+
+
 def changed(preset: Preset, settings: list[str]) -> Preset:
     """The preset with `name=value` settings: of its reading, its model, or all of its trainings."""
     for setting in settings:
         name, equals, text = setting.partition("=")
         known = [*_names(Reading), *_names(TrainerConfig), "rotary", "dropout"]
-        if not equals or name not in known:
-            raise UserError(f"--set {setting}: {unknown('setting', name, known)} Write NAME=VALUE.")
+        if name not in known:
+            raise UserError(f"--set {setting}: {unknown('setting', name, known)}")
+        if not equals:
+            raise UserError(f"--set {setting}: the value is missing: write --set {name}=VALUE.")
         if name in _names(Reading):
             preset = replace(
                 preset, reading=replace(preset.reading or Reading(), **{name: _value(Reading, name, text)})
@@ -98,7 +108,7 @@ def changed(preset: Preset, settings: list[str]) -> Preset:
 
 
 def _names(kind: type) -> list[str]:
-    return [field.name for field in fields(kind) if field.name not in ("betas", "ckpt_path", "seed", "device")]
+    return [field.name for field in fields(kind) if field.name not in NOT_HERE]
 
 
 def _value(kind: type, name: str, text: str) -> object:
@@ -108,14 +118,25 @@ def _value(kind: type, name: str, text: str) -> object:
     if text == "none" and type(None) in choices:
         return None
     types = [each for each in (annotation, *choices) if each in (bool, int, float)]
-    try:
-        if bool in types:
-            return {"yes": True, "no": False}[text]
-        if types:
-            return types[0](text)
-    except (ValueError, KeyError):
-        raise UserError(f"--set {name}={text}: expected {'yes or no' if bool in types else 'a number'}.") from None
+    if bool in types:
+        if text not in ("yes", "no"):
+            raise UserError(f"--set {name}={text}: expected yes or no.")
+        return text == "yes"
+    if types:
+        return _number(types[0], name, text)
     words = [each for each in choices if isinstance(each, str)]
     if words and text not in words:
         raise UserError(f"--set {name}={text}: {unknown('value', text, words)}")
     return text
+
+
+def _number(kind: type, name: str, text: str) -> int | float:
+    least, below = LEAST.get(name, 0), 1 if name == "dropout" else inf
+    try:
+        value: int | float = kind(text)
+    except ValueError:
+        value = -1
+    if not least <= value < below:
+        what = f"a {'whole ' if kind is int else ''}number {'above 0' if least == ABOVE_ZERO else f'from {least}'}"
+        raise UserError(f"--set {name}={text}: expected {what}{'' if below == inf else ', below 1'}.")
+    return value

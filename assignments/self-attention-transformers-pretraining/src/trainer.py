@@ -57,7 +57,7 @@ class TrainerConfig:
     """Muon's learning rate for the matrices of the blocks; all else has `learning_rate`, with AdamW."""
     decay: Literal["wave", "wsd"] = "wave"
     """The course's cosine, or warm-up, a constant rate, and a fall over the second half."""
-    precision: str = "fp32"
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = "fp32"
     pieces: int = 8
     """A batch is computed in this many pieces of similar length, each cut after its longest example: the same step
     without the work on padding, which the loss ignores. 1: the course's way."""
