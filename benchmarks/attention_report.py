@@ -11,7 +11,7 @@ from attention_cells import Cell
 from PIL import Image
 
 from attnlab.attention.audit.cost import exponent
-from attnlab.report.figures import COLOURS, STYLE, plt
+from attnlab.report.figures import COLOURS, styled, subplots
 
 FITTED = 4
 """The powers are fitted over this many of the longest lengths: short ones are dominated by call overhead."""
@@ -139,8 +139,8 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
         "milliseconds, forward and backward": lambda cell: 1e3 * cell.seconds,
         "megabytes at the peak": lambda cell: cell.megabytes,
     }
-    with plt.rc_context(STYLE):
-        figure, places = plt.subplots(1, 2, figsize=(10, 5))
+    with styled():
+        figure, places = subplots(1, 2, figsize=(10, 5))
         for axes, (title, value) in zip(places, panels.items(), strict=True):
             for name, look in _looks(rows).items():
                 axes.plot([cell.length for cell in rows[name]], [value(cell) for cell in rows[name]], **look)
@@ -155,7 +155,6 @@ def draw(cells: Sequence[Cell], path: Path) -> None:
             _guides(axes, [[value(cell) for cell in row] for row in rows.values()], lengths)
         places[0].legend(fontsize=8, loc="upper left")
         figure.savefig(path, dpi=100)
-        plt.close(figure)
     # With few colours a palette makes the file a quarter as large.
     Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)
 

@@ -26,10 +26,10 @@ def test_the_wheel_runs_the_demo_from_an_empty_folder(tmp_path: Path) -> None:
     python, empty = tmp_path / "env" / "bin" / "python", tmp_path / "empty"
     empty.mkdir()
     constraints = ["--disable-pip-version-check", "--quiet", "--constraint", ROOT / "constraints.txt"]
-    call(python, "-m", "pip", "install", *constraints, f"attnlab[demo] @ {wheel.as_uri()}", cwd=empty, timeout=900)
+    call(python, "-m", "pip", "install", *constraints, f"attnlab[demo] @ {wheel.as_uri()}", cwd=empty, timeout=3600)
     lab = tmp_path / "env" / "bin" / "attnlab"
-    assert "knowledge-pretrain" in call(lab, "recipes", cwd=empty, timeout=60)
+    assert "knowledge-pretrain" in call(lab, "recipes", cwd=empty, timeout=600)
     dry = call(lab, "pretrain", "-c", "knowledge-pretrain", "--people", 20, "--dry-run", cwd=empty, timeout=300)
     assert "dry run: nothing was written" in dry and not list(empty.iterdir())
-    printed = call(lab, "demo", "--out", "shown", cwd=empty, timeout=900)
+    printed = call(lab, "demo", "--out", "shown", cwd=empty, timeout=3600)
     assert "report.html" in printed and (empty / "shown" / "report.html").stat().st_size > 100_000

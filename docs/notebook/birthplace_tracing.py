@@ -32,6 +32,11 @@ SEEDS = (0, 1, 2)
 MODELS = {"sixteen": "read in 16 wordings", "one": "read in one wording", "unread": "not read"}
 """What the model has read about the people it is asked about, by name."""
 SHOWN = ("first of name", "last of name", "after name", "MASK")
+TRACES = {
+    "right": TraceOptions(target="right", sites=("stream",)),
+    "own": TraceOptions(target="own"),
+    "exchanged": TraceOptions(target="own", corruption="exchange", sites=("stream",)),
+}
 OPTIMIZERS = {
     "pretrain": {"name": "muon", "lr": 2e-3, "matrix_lr": 0.02, "weight_decay": 0.01},
     "finetune": {"name": "muon", "lr": 5e-4, "matrix_lr": 0.005, "weight_decay": 0.01},
@@ -83,20 +88,18 @@ def _measured(chain: Path, model: Path) -> dict[str, Any]:
     """What is inside one model, from a file if it was measured before."""
     file = chain / f"inside-{model.name}.json"
     if not file.is_file():
-        write_json(file, measure(open_asked(model)) | {"accuracy": read_record(model)["results"]["test_accuracy"]})
+        results = {"accuracy": read_record(model)["results"]["test_accuracy"]}
+        if model.name == "finetune":
+            results["stored"] = read_record(chain)["results"]["told_accuracy"]
+        write_json(file, results | measure(open_asked(model)))
     measured: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return measured
 
 
 def measure(asked: AskedRun) -> dict[str, Any]:
     lens = lens_questions(asked)
-    traces = {target: trace(asked, TraceOptions(target=target)) for target in ("right", "own")}
-    return {
-        "people": lens.people,
-        "chance": lens.chance,
-        "lens": _lens_values(lens),
-        **{target: _trace_values(traced) for target, traced in traces.items()},
-    }
+    traces = {name: _trace_values(trace(asked, options)) for name, options in TRACES.items()}
+    return {"people": lens.people, "chance": lens.chance, "lens": _lens_values(lens), **traces}
 
 
 def _lens_values(lens: QuestionLens) -> dict[str, Any]:
@@ -140,12 +143,23 @@ def summary(results: Results) -> Iterator[str]:
     common = over_seeds(results, "sixteen", "chance").mean
     yield f"The most common birthplace is right for {common:.1%}."
     yield ""
-    yield "| model | test accuracy | P of the right answer | with noise on names | P of its own answer | with noise |"
-    yield "| --- | --- | --- | --- | --- | --- |"
+    yield (
+        "| model | place known in the text | test accuracy | P of the right answer | with noise on names "
+        "| P of its own answer | with noise | with another name |"
+    )
+    yield "| --- |" + " --- |" * 7
     for model, label in MODELS.items():
-        cells = [plus_minus(over_seeds(results, model, "accuracy"), ".1%")]
-        for target in ("right", "own"):
-            cells += [plus_minus(over_seeds(results, model, target, side), ".3f") for side in ("clean", "corrupted")]
+        stored = over_seeds(results, model, "stored")
+        cells = [plus_minus(stored, ".1%") if stored.count else "–"]
+        cells.append(plus_minus(over_seeds(results, model, "accuracy"), ".1%"))
+        for target, side in (
+            ("right", "clean"),
+            ("right", "corrupted"),
+            ("own", "clean"),
+            ("own", "corrupted"),
+            ("exchanged", "corrupted"),
+        ):
+            cells.append(plus_minus(over_seeds(results, model, target, side), ".3f"))
         yield f"| {label} | {' | '.join(cells)} |"
 
 
@@ -160,14 +174,14 @@ def readable(results: Results) -> Iterator[str]:
             yield f"| {label} | {layer} | {' | '.join(cells)} |"
 
 
-def regained(results: Results) -> Iterator[str]:
+def regained(results: Results, traced: str = "own") -> Iterator[str]:
     """The probability of the model's own answer that one restored vector of the residual stream brings back."""
     yield f"| model | layer | {' | '.join(SHOWN)} |"
     yield "| --- | --- |" + " --- |" * len(SHOWN)
     for model, label in MODELS.items():
         for layer in layers(results):
             keys = [f"stream/{layer}/{part}" for part in SHOWN]
-            cells = [plus_minus(over_seeds(results, model, "own", "effects", key), "+.3f") for key in keys]
+            cells = [plus_minus(over_seeds(results, model, traced, "effects", key), "+.3f") for key in keys]
             yield f"| {label} | {layer} | {' | '.join(cells)} |"
 
 
@@ -186,7 +200,12 @@ def sites(results: Results) -> Iterator[str]:
                 yield f"| {label} | {site} | {layer} | {part} | {plus_minus(means[key], '+.3f')} |"
 
 
-TABLES = {"summary": summary, "readable": readable, "regained": regained, "sites": sites}
+def exchanged(results: Results) -> Iterator[str]:
+    """The same as `regained` with the name of another person instead of noise."""
+    return regained(results, "exchanged")
+
+
+TABLES = {"summary": summary, "readable": readable, "regained": regained, "exchanged": exchanged, "sites": sites}
 
 
 def draw(results: Results, file: Path) -> None:

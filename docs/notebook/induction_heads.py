@@ -31,7 +31,11 @@ DATA = HERE / "data" / "induction-heads.json"
 FIGURE = HERE / "figures" / "induction-heads.png"
 PAGE = HERE / "induction-heads.md"
 BLOCK = re.compile(r"(<!-- results -->\n).*?(<!-- /results -->)", re.DOTALL)
-MODELS = {"two layers": 2, "one layer": 1}
+MODELS: dict[str, tuple[str, ...]] = {
+    "two layers": (),
+    "one layer": ("--layers", "1"),
+    "two layers, rotary positions": ("--positions", "rotary"),
+}
 SEEDS = (0, 1, 2)
 DRAWS = 20
 FORMED = 0.5  # a head with more than this is said to be an induction head
@@ -47,17 +51,17 @@ def train(folder: Path, threads: int, steps: int | None = None) -> None:
         _attnlab("data", "repeats", text)
     limit = () if steps is None else ("--steps", steps, "--save-every", 1, "--evaluate-every", 1)
     for seed in SEEDS:
-        for layers in MODELS.values():
-            run = run_of(folder, layers, seed)
+        for name, options in MODELS.items():
+            run = run_of(folder, name, seed)
             if not is_run(run):
-                settings = ("--layers", layers, "--seed", seed, "--threads", threads, *limit)
+                settings = (*options, "--seed", seed, "--threads", threads, *limit)
                 _attnlab("language", "--config", "induction", "--corpus", text, "--run", run, *settings)
             elif read_status(run)["state"] != "finished":
                 _attnlab("resume", run)
 
 
-def run_of(folder: Path, layers: int, seed: int) -> Path:
-    return folder / f"layers-{layers}-seed-{seed}"
+def run_of(folder: Path, name: str, seed: int) -> Path:
+    return folder / f"{name.replace(',', '').replace(' ', '-')}-seed-{seed}"
 
 
 def _attnlab(*words: object) -> None:
@@ -65,7 +69,7 @@ def _attnlab(*words: object) -> None:
 
 
 def gather(folder: Path) -> Results:
-    return {name: [measure(run_of(folder, layers, seed), seed) for seed in SEEDS] for name, layers in MODELS.items()}
+    return {name: [measure(run_of(folder, name, seed), seed) for seed in SEEDS] for name in MODELS}
 
 
 def measure(run: Path, seed: int) -> dict[str, Any]:
@@ -132,10 +136,12 @@ def _over(runs: list[dict[str, Any]], key: str) -> str:
 
 
 def draw(results: Results) -> None:
-    from attnlab.report.figures import COLOURS, STYLE, plt
+    from attnlab.report.figures import COLOURS, styled, subplots
 
-    with plt.rc_context(STYLE):
-        figure, grid = plt.subplots(2, len(results), figsize=(9.6, 5.4), sharex=True, sharey="row", squeeze=False)
+    with styled():
+        figure, grid = subplots(
+            2, len(results), figsize=(4.2 * len(results), 5.4), sharex=True, sharey="row", squeeze=False
+        )
         for upper, lower, (name, runs) in zip(*grid, results.items(), strict=True):
             upper.set_title(f"{name}, {len(runs)} seeds")
             for number, run in enumerate(runs):
@@ -149,12 +155,11 @@ def draw(results: Results) -> None:
         grid[1][0].set_ylabel("score of the strongest head")
         grid[1][0].legend()
         figure.savefig(FIGURE, dpi=110)
-        plt.close(figure)
 
 
 def renewed(page: str, results: Results) -> str:
     """The page with the table and the figure."""
-    alt = "Validation loss and the scores of the strongest previous-token and induction heads by step, for both models."
+    alt = "Validation loss and the scores of the strongest previous-token and induction heads by step, for each model."
     block = "\n".join([*table(results), "", f"![{alt}](figures/{FIGURE.name})", ""])
     return BLOCK.sub(lambda match: match[1] + block + match[2], page)
 

@@ -215,12 +215,12 @@ def table() -> Iterator[str]:
 
 
 def draw() -> None:
-    from attnlab.report.figures import COLOURS, STYLE, plt
+    from attnlab.report.figures import COLOURS, styled, subplots
 
     runs = load()
     labels = list(reversed(SCORES))
-    with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=(8.6, 4.6))
+    with styled():
+        figure, axes = subplots(figsize=(8.6, 4.6))
         for number, (name, run) in enumerate(runs.items()):
             areas = [run["scores"][label]["known"] for label in labels]
             places = [n + 0.22 * (1 - number) for n in range(len(labels))]

@@ -30,12 +30,16 @@ def results() -> dict[str, dict[str, object]]:
     effects = {f"{site}/{cell}": 0.01 * n for site in ("stream", "attention", "mlp") for n, cell in enumerate(cells)}
     measured = {
         "accuracy": 0.5,
+        "stored": 1.0,
         "chance": 0.04,
         "lens": {cell: {"probability": 0.2, "first_answer": 0.25} for cell in cells},
         "right": trace | {"effects": effects},
         "own": trace | {"effects": effects},
+        "exchanged": trace | {"corrupted": 0.2, "effects": effects},
     }
-    return {model: {str(seed): measured for seed in range(3)} for model in ("sixteen", "one", "unread")}
+    unread = {name: value for name, value in measured.items() if name != "stored"}
+    models = {"sixteen": measured, "one": measured, "unread": unread}
+    return {model: {str(seed): values for seed in range(3)} for model, values in models.items()}
 
 
 def test_the_page_is_filled_in_and_can_be_filled_in_again(script: ModuleType) -> None:
@@ -44,7 +48,8 @@ def test_the_page_is_filled_in_and_can_be_filled_in_again(script: ModuleType) ->
     assert script.filled(once, results()) == once
     for table in script.TABLES.values():
         assert "\n".join(table(results())) in once
-    assert "| read in one wording | 50.0% ± 0.0% | 0.900 ± 0.000 | 0.100 ± 0.000 |" in once
+    assert "| read in one wording | 100.0% ± 0.0% | 50.0% ± 0.0% | 0.900 ± 0.000 | 0.100 ± 0.000 |" in once
+    assert "| not read | – | 50.0% ± 0.0% |" in once
     assert "| not read | 0 | +0.060 ± 0.000 | +0.070 ± 0.000 | +0.080 ± 0.000 | +0.090 ± 0.000 |" in once
     assert "Not measured" not in once and "Not drawn" not in once
     before, after = (text.split("## Results")[0] for text in (page, once))

@@ -52,11 +52,11 @@ def test_the_script_trains_resumes_scores_and_renews_the_page(tmp_path: Path, mo
     run_command = script._attnlab
     monkeypatch.setattr(script, "_attnlab", lambda *words: (started.append(words), run_command(*words)))
     script.train(tmp_path / "runs", threads=1, steps=2)
-    assert [words[0] for words in started] == ["data", *["language"] * 4]
+    assert [words[0] for words in started] == ["data", *["language"] * 6]
     script.train(tmp_path / "runs", threads=1, steps=2)
-    assert len(started) == 5  # all have finished
+    assert len(started) == 7  # all have finished
     results = script.gather(tmp_path / "runs")
-    assert [len(runs) for runs in results.values()] == [2, 2]
+    assert [len(runs) for runs in results.values()] == [2, 2, 2]
     script.draw(results)
     assert script.FIGURE.stat().st_size > 1000
     page = script.renewed(script.PAGE.read_text(encoding="utf-8"), results)

@@ -8,8 +8,10 @@ import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 PAGE = (Path(__file__).parents[2] / "docs" / "interpret.md").read_text(encoding="utf-8")
@@ -44,8 +46,12 @@ def test_the_commands_run_as_printed(folder: Path, attnlab: Run) -> None:
     assert shown is not None and printed[4].startswith(shown[1].rstrip())
 
 
-def test_the_snippet_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (snippet,) = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
+def test_the_snippets_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, recorder = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
     monkeypatch.chdir(folder)
-    exec(compile(snippet, "docs/interpret.md", "exec"), {})
+    exec(compile(page, "docs/interpret.md", "exec"), {})
     assert "<attention-view>" in (folder / "page.html").read_text(encoding="utf-8")
+    made: dict[str, Any] = {}
+    exec(compile(recorder, "docs/interpret.md", "exec"), made)
+    assert made["flow"]["blocks.0.attention.weights"].shape == (1, 2, 22, 22)
+    assert not torch.equal(made["flow"].output, made["without"])

@@ -51,8 +51,7 @@ def test_the_page_of_induction_heads_is_what_its_script_writes() -> None:
     script = _module("induction_heads")
     page = script.PAGE.read_text(encoding="utf-8")
     assert script.BLOCK.search(page), "the place of the results is missing"
-    if script.DATA.exists():
-        assert script.renewed(page, script.load()) == page, "run: python docs/notebook/induction_heads.py"
+    assert script.renewed(page, script.load()) == page, "run: python docs/notebook/induction_heads.py"
 
 
 @pytest.mark.parametrize("page", PAGES)
