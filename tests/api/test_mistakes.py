@@ -83,7 +83,7 @@ OF_THE_LAB: dict[str, tuple[Callable[[], object], str]] = {
     "a state": (lambda: lab.runs(state="done"), "unknown state 'done'"),
     "no attention": (lambda: lab.compare(None, "text.txt", attention=[]), "give at least one name"),
     "no values": (lambda: lab.sweep(None, "text.txt", job="language", vary={"optimizer.lr": []}), "at least one value"),
-    "an audit of a number": (lambda: lab.audit(3), "expected a name, a .py file or a class, got int"),  # type: ignore[arg-type]
+    "an audit of a number": (lambda: lab.audit(3), "expected a name, a .py file, a class or a module, got int"),  # type: ignore[arg-type]
     "an audited width": (lambda: lab.audit("linear", width=15), "width 15 cannot be split into 4 heads"),
     "an audited shape": (lambda: lab.audit("linear", wdth=16), "unknown setting 'wdth': did you mean 'width'?"),  # type: ignore[call-arg]
     "an audited file": (lambda: lab.audit("nowhere.py"), "there is no file nowhere.py"),

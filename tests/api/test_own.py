@@ -176,6 +176,29 @@ def test_an_audit_takes_a_module_that_is_built() -> None:
     assert all(parameter.grad is None for parameter in built.parameters())
 
 
+def test_a_module_that_is_built_is_an_attention(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    built = Mean(MixerShape(SHAPE["width"], SHAPE["heads"], SHAPE["context"]))
+    model = lab.GPT(attention=built, **{**SHAPE, "layers": 2}).build(7)
+    inner = [block.mixer.inner for block in model.blocks]  # type: ignore[union-attr]
+    assert all(type(each) is Mean and each is not built for each in inner) and inner[0] is not inner[1]
+    assert not torch.equal(inner[0].output.weight, inner[1].output.weight)  # type: ignore[union-attr]
+    capsys.readouterr()
+    run = trained(built)
+    told = " ".join(capsys.readouterr().err.split())
+    assert told.count("Mean cannot be stored in the run, since it is a module that is built already") == 1
+    assert "Linear(in_features" in (run.path / "attention.txt").read_text()
+    sample = run.sample("the ", length=5)
+    in_another_process(monkeypatch)
+    with pytest.raises(lab.UserError, match="hand it in again"):
+        assert lab.load(run.path).model
+    assert lab.load(run.path, attention=built).sample("the ", length=5) == sample
+    in_another_process(monkeypatch)
+    with pytest.raises(lab.UserError, match="differs from the attention"):
+        lab.load(run.path, attention=Mean(MixerShape(SHAPE["width"] * 2, SHAPE["heads"], SHAPE["context"])))
+    with pytest.raises(lab.UserError, match=r"own:Mean.*forward fails"):
+        trained(Mean(MixerShape(SHAPE["width"] * 2, SHAPE["heads"], SHAPE["context"])))
+
+
 @pytest.mark.slow
 def test_half_precision_is_tried_with_the_stored_class() -> None:
     tried = {finding.check: finding.passed for finding in lab.audit(Mean, cost=False, width=8, heads=2).findings}

@@ -131,7 +131,7 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a value of the model": (lambda: lab.GPT(layers="two"), "model.layers must be a whole number, got 'two'"),
     "an attention": (lambda: lab.GPT(attention="linaer"), "unknown attention 'linaer': did you mean 'linear'?"),
     "a module": (lambda: lab.GPT(attention=torch.nn.Linear(2, 2)), "hand in the class, Linear"),  # type: ignore[arg-type]
-    "a number": (lambda: lab.GPT(attention=3), "expected a name, a .py file or a class, got int"),  # type: ignore[arg-type]
+    "a number": (lambda: lab.GPT(attention=3), "expected a name, a .py file, a class or a module, got int"),  # type: ignore[arg-type]
     "no model": (lambda: lab.train("linear", "text.txt"), r"expected lab.GPT\(...\) or None, got str"),  # type: ignore[arg-type]
     "a setting": (lambda: lab.train(None, "text.txt", stesp=3), "unknown setting 'stesp'"),
     "an ambiguous one": (lambda: lab.knowledge(steps=3), "write one of pretrain.training.steps"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from attnlab.attention import MixerShape
     from attnlab.models.gpt import GPT as BuiltGPT
 
-    Attention = str | Path | type[nn.Module] | Callable[[MixerShape], nn.Module]
+    Attention = str | Path | nn.Module | type[nn.Module] | Callable[[MixerShape], nn.Module]
 
 
 class _Model(Section):
@@ -29,8 +29,8 @@ class _Model(Section):
 class GPT:
     """The settings of a GPT, those of `attnlab language --help-all` under "Model"; what is not given has its default.
 
-    `attention` is the name of a variant, the path of a .py file, a class built from a `MixerShape`, or a function that
-    builds a module from one.
+    `attention` is the name of a variant, the path of a .py file, a class built from a `MixerShape`, a function that
+    builds a module from one, or a module: every layer then gets a copy of it, whose linear layers start anew.
 
     >>> GPT(attention="linear", layers=2, width=64)
     GPT(attention='linear', layers=2, width=64)
@@ -65,13 +65,10 @@ def attention_name(attention: Attention) -> str:
         return str(attention)
     from torch import nn
 
-    from attnlab.attention.registry import hand_in
+    from attnlab.attention.registry import Copies, hand_in
 
     if isinstance(attention, nn.Module):
-        kind = type(attention).__name__
-        raise UserError(
-            f"attention is a {kind} that is built already: hand in the class, {kind}; every layer builds one."
-        )
+        return hand_in(Copies(attention))
     if not callable(attention):
-        raise UserError(f"attention: expected a name, a .py file or a class, got {type(attention).__name__}.")
+        raise UserError(f"attention: expected a name, a .py file, a class or a module, got {type(attention).__name__}.")
     return hand_in(attention)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +10,7 @@ from attnlab.api.arguments import checked
 from attnlab.api.gpt import attention_name
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from attnlab.api.gpt import Attention
-    from attnlab.attention import MixerShape
     from attnlab.attention.audit import Audit
     from attnlab.check.results import CheckReport
 
@@ -24,7 +19,7 @@ if TYPE_CHECKING:
 
 @checked
 def audit(
-    attention: Attention | nn.Module,
+    attention: Attention,
     *,
     width: int = 16,
     heads: int = 4,
@@ -40,25 +35,13 @@ def audit(
     longest sequence that is checked. `cost` measures time and memory, `half` tries 16-bit precision in a process of its
     own. A file is audited in such a process as a whole: it may end or hang without harm.
     """
-    from torch import nn
-
     from attnlab.attention import MixerShape
     from attnlab.attention.audit.child import audit_file
     from attnlab.attention.audit.run import audit as run
 
     shape = MixerShape(width, heads, context, causal, positions=positions)
-    name = attention_name(_copies_of(attention) if isinstance(attention, nn.Module) else attention)
+    name = attention_name(attention)
     return (audit_file if name.endswith(".py") else run)(name, shape, cost, half)
-
-
-def _copies_of(module: nn.Module) -> Callable[[MixerShape], nn.Module]:
-    """Every check takes a module that no other has used."""
-
-    def build(shape: MixerShape) -> nn.Module:
-        return deepcopy(module)
-
-    build.__name__ = type(module).__name__
-    return build
 
 
 @checked

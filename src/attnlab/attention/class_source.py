@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from attnlab.attention.registry import Builder, MixerShape, label_of, own_variant, run_source
+from attnlab.attention.registry import Builder, Copies, MixerShape, label_of, own_variant, run_source
 from attnlab.base.errors import UserError
 
 ANNOTATIONS = __future__.annotations.compiler_flag
@@ -35,6 +35,8 @@ class NotStorable(Exception):
 
 def class_source(kind: Builder, shape: MixerShape) -> str:
     """The file of a class; executing it gave a mixer of that shape with the same weights and outputs."""
+    if isinstance(kind, Copies):
+        raise NotStorable("it is a module that is built already")
     if not isinstance(kind, type):
         raise NotStorable("it is a function or another object, and only a class can be stored")
     name = kind.__name__
@@ -53,6 +55,9 @@ def class_source(kind: Builder, shape: MixerShape) -> str:
 
 def class_text(kind: Builder) -> str:
     """The text of a class or a function, for reading and for noticing a change; its name where there is no text."""
+    if isinstance(kind, Copies):
+        parts = "".join(f"# {line}\n" for line in repr(kind.module).splitlines())
+        return f"{class_text(type(kind.module))}# every layer has a copy of one module:\n{parts}"
     try:
         text = _definition(kind)[0]
     except NotStorable:

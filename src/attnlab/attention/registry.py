@@ -20,6 +20,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -148,6 +149,25 @@ OWN = "own:"
 _session: dict[str, Builder] = {}
 
 
+FACTS = ("equation", "paper", "time", "memory", "positions", "causal", "bidirectional")
+"""What a class, or a function that builds a module, may state about itself."""
+
+
+class Copies:
+    """Builds copies of one module, whatever the shape; it states what the module's class states."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        kind = type(module)
+        self.__name__ = kind.__name__
+        for field in FACTS:
+            if hasattr(kind, field):
+                setattr(self, field, getattr(kind, field))
+
+    def __call__(self, shape: MixerShape) -> nn.Module:
+        return deepcopy(self.module)
+
+
 def label_of(build: Builder) -> str:
     """What a user calls it; a partial is called like its function."""
     return str(getattr(build, "__name__", "") or getattr(getattr(build, "func", None), "__name__", "") or "mixer")
@@ -184,9 +204,7 @@ def load_variant(path: str) -> Variant:
 def own_variant(kind: Builder, name: str) -> Variant:
     """A user's class, or function, with the facts that it states about itself."""
     facts = {
-        field: getattr(kind, field)
-        for field in ("equation", "paper", "time", "memory", "positions", "causal", "bidirectional")
-        if hasattr(kind, field) and not callable(getattr(kind, field))
+        field: getattr(kind, field) for field in FACTS if hasattr(kind, field) and not callable(getattr(kind, field))
     }
     positions = facts.get("positions", ())
     facts["positions"] = frozenset([positions] if isinstance(positions, str) else positions)
