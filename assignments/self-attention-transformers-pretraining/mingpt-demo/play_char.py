@@ -86,8 +86,8 @@ settings = TrainerConfig(
     decay="wsd",
     pieces=1,
 )
-Trainer(model, dataset, None, settings, label="play_char").train()
-lab.load(lab.runs(kind="course")[-1]["run"])  # shows itself in a notebook: its state, its size and its curve
+folder = Trainer(model, dataset, None, settings, label="play_char").train()
+lab.load(folder)  # shows itself in a notebook: its state, its size and its curve
 
 # %% [markdown]
 # ## Writing

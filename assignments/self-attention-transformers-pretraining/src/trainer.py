@@ -117,14 +117,17 @@ class Trainer:
         self.label, self.preset, self.facts, self.hint = label, preset, facts or {}, hint
         self.changes = list(changes)
 
-    def train(self) -> None:
+    def train(self) -> Path:
+        """Trains the model; returns the run folder."""
         path, job = self.config.ckpt_path, _Job(self)
         if path is None:
-            train_run(job, RunOptions(label=self.label))
-            return
+            run = train_run(job, RunOptions(label=self.label))
+            assert run is not None  # it is not a dry run
+            return run
         folder = run_folder(Path(path))
         job.resumed = is_run(folder)
         train_or_resume(job, folder, self.label)
+        return folder
 
 
 class _Job:
