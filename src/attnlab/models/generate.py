@@ -148,6 +148,8 @@ def read(model: GPT, prompts: Sequence[Sequence[int]]) -> tuple[Tensor, list[Cac
         for memory in cache:
             memory.select(torch.zeros(len(prompts), dtype=torch.long, device=device))
     tokens, padding = pad([prompt[shared:] for prompt in prompts], device)
+    if bool(padding.all()):
+        return model(tokens, None, cache)[:, -1], cache
     logits = model(tokens, padding, cache)  # (B, T, V)
     ends = padding.sum(1) - 1  # each row's last token
     return logits[torch.arange(len(prompts), device=device), ends], cache

@@ -34,7 +34,7 @@ class VisibleKeys:
 
         Padding needs no mask then: it comes after the real tokens, which do not look ahead.
         """
-        return self.causal and self.queries_at.dim() == 1
+        return self.causal and self.queries_at.shape == self.keys_at.shape
 
     def past(self) -> Tensor | None:
         """(T, S) or (B, 1, T, S), True where the key is not later than the query; None: not causal."""

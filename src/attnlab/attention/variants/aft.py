@@ -72,9 +72,10 @@ class BiasedPooling(nn.Module, ABC):
         return self.whole(keys, values) if begins else self.direct(past_keys, past_values, at)
 
     def direct(self, keys: Tensor, values: Tensor, at: Tensor) -> Tensor:
-        """The definition, for few queries at (B, T) over S stored keys: O(T·S) memory."""
+        """The definition, for few queries at (T,) or (B, T) over S stored keys: O(T·S) memory."""
         slots = torch.arange(keys.shape[2], device=keys.device)
-        unseen = (slots > at[..., None])[:, None]  # (B, 1, T, S)
+        unseen = slots > at[..., None]
+        unseen = unseen[:, None] if at.dim() == 2 else unseen  # (B, 1, T, S) or (T, S)
         w = self.bias(at, slots).masked_fill(unseen, NOTHING)
         _, averages = pool(keys[:, :, None] + w[..., None], values[:, :, None])  # over (B, G, T, S, K)
         return averages[..., 0, :]
