@@ -85,7 +85,7 @@ class Cache:
     def extend(
         self, x: Tensor, padding: Tensor | None, at: Tensor, **new: Tensor
     ) -> tuple[VisibleKeys, tuple[Tensor, ...]]:
-        """Read the tokens x (B, T, C) at the positions at (T,) or (B, T): store what is made of them, each (B, H, T, D).
+        """Read tokens x (B, T, C) at the positions at (T,) or (B, T): store what is made of them, each (B, H, T, D).
 
         Returns what queries at these positions may see of the slots, and everything stored, (B, H, S, D) each.
         """
