@@ -25,7 +25,7 @@ from files import read_json, write_json, write_whole
 from tables import BLOCKS
 
 FOLDER = Path(__file__).resolve().parent
-PROBLEM_2 = ("lr-3e-5", "lr-1e-4", "lr-3e-4", "epochs-6", "length-64", "length-256")
+PROBLEM_2 = ("lr-3e-5", "lr-1e-4", "lr-3e-4", "epochs-4", "length-64", "length-256")
 SEEDS = (42, 43, 44)
 PROBLEM_3 = {  # groups of runs that differ in the seed alone
     "all-alone": ("lr-1e-4", "all-alone-43", "all-alone-44"),

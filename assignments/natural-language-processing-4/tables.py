@@ -98,12 +98,12 @@ def problem2_findings(results: dict[str, Results]) -> str:
     ]
     for what, names in (
         ("Learning rate", ("lr-3e-5", "lr-1e-4", "lr-3e-4")),
-        ("Epochs", ("lr-1e-4", "epochs-6")),
+        ("Epochs", ("lr-1e-4", "epochs-4")),
         ("Length", ("length-64", "lr-1e-4", "length-256")),
     ):
         shown = ", ".join(f"{numbers.percent(f'runs.{name}.dev_acc')} with `{name}`" for name in names)
         lines.append(f"- {what}: on dev {shown}.")
-    for name in dict.fromkeys(("epochs-6", best)):
+    for name in dict.fromkeys(("epochs-4", best)):
         low, last = (numbers.plain(f"runs.{name}.dev_losses.{place}", 3) for place in (0, 1))
         trained = numbers.plain(f"runs.{name}.train_loss.1", 3)
         lines.append(f"- Loss with `{name}`: {trained} in training at the end; on dev {last}, at its lowest {low}.")

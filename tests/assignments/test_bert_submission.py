@@ -181,7 +181,7 @@ def test_all_experiments_at_tiny_size_from_a_clean_copy(place: Path, copy: Path)
     assert done.stderr.count("has this training, finished") == 6
     runs = {path.name: json.loads((path / "results.json").read_text()) for path in (copy / "runs").iterdir()}
     assert len(runs) == 6 + 1 + 9
-    assert runs["length-64"]["options"]["max_seq_length"] == 64 and runs["epochs-6"]["epochs"] == 6
+    assert runs["length-64"]["options"]["max_seq_length"] == 64 and runs["epochs-4"]["epochs"] == 4
     assert (
         runs["50-strong-43"]["options"] | {"seed": 43, "mlm_alpha": 1.0, "train_examples": 50}
         == (runs["50-strong-43"]["options"])
