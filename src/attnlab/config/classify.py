@@ -50,6 +50,10 @@ class TextsSection(Section):
     )
     allow_empty: bool = option(False, "Take empty texts as well; otherwise they are refused.")
     split_seed: int = option(0, "Seed of the splits taken from the training rows.", ge=0)
+    folds: int | None = option(
+        None, "Cross-validate: split the rows of one file into this many parts, each of which is test once.", ge=2
+    )
+    fold: int | None = option(None, "With --folds: train and test this part alone, from 1.", ge=1)
     hold_out: bool = option(True, "Without a test split, take one from the training rows; otherwise there is none.")
     max_tokens: int = option(128, "Longer texts are cut, of a pair the second; the cuts are reported.", ge=8)
     examples: int | None = option(

@@ -77,6 +77,22 @@ class Mean:
 
 
 @dataclass(frozen=True)
+class Folds(Mean):
+    """The mean over the K folds of a cross-validation: ± t·s·√(1/K + 1/(K - 1)), K - 1 degrees of freedom.
+
+    Any two folds share most of their training rows, so their scores are not independent and s/√K is too small. Nadeau
+    and Bengio 2003, "Inference for the Generalization Error", add the test rows over the training rows: 1/(K - 1).
+    """
+
+    @property
+    def half_width(self) -> float | None:
+        if self.deviation is None:
+            return None
+        factor = math.sqrt(1 / self.count + 1 / (self.count - 1))
+        return student_95(self.count - 1) * self.deviation * factor
+
+
+@dataclass(frozen=True)
 class PositiveMean(Mean):
     """The mean of what is never below 0, such as a speed: Student's interval of the logarithms, and its middle.
 

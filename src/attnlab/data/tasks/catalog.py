@@ -18,6 +18,7 @@ from attnlab.base.errors import UserError, nearest, unknown
 from attnlab.config import split_list
 from attnlab.config.classify import TextsSection
 from attnlab.data.tasks.files import find_files, has_labels, read_files
+from attnlab.data.tasks.folds import Fold
 from attnlab.data.tasks.hub_files import parse
 from attnlab.data.tasks.hub_sets import load_hub
 from attnlab.data.tasks.json_rows import SPELLINGS
@@ -175,12 +176,15 @@ def load_labelled(
     seed: int = 0,
     data_folder: Path | None = None,
     hold_out: bool = True,
+    fold: Fold | None = None,
 ) -> LabelledSet:
     """The labelled texts that `source` names; columns, classes, dev and test apply to the user's own files.
 
-    `hold_out`: whether to take a test split from the training rows where none is given.
+    `hold_out`: whether to take a test split from the training rows where none is given; `fold`: which, of several.
     """
     request = request or ColumnRequest()
+    if fold is not None and not Path(source).exists():
+        raise UserError(f"--folds: {source} has splits of its own; cross-validation is for the rows of a file.")
     if str(source) in ABOUT:
         if request != ColumnRequest() or dev or test:
             raise UserError(
@@ -198,7 +202,8 @@ def load_labelled(
         raise UserError(f"{source} is neither a task nor a file: {hint}")
     files = find_files(path) if path.is_dir() else {"train": path}
     given = {split: file for split, file in (("dev", dev), ("test", test)) if file is not None}
-    data = read_files(files | given, request, seed, name=str(path), hold_out=hold_out)
+    splitter = fold or split_by_class
+    data = read_files(files | given, request, seed, splitter, name=str(path), hold_out=hold_out or fold is not None)
     return replace(data, notes=(*data.notes, *observe(data)))
 
 
@@ -217,7 +222,8 @@ def read_texts(section: TextsSection) -> LabelledSet:
         section.skip_bad_rows,
     )
     dev, test, folder = (Path(path) if path else None for path in (section.dev, section.test, section.data_folder))
-    data = load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out)
+    fold = Fold(section.folds, section.fold or 1) if section.folds else None
+    data = load_labelled(section.task, request, dev, test, section.split_seed, folder, section.hold_out, fold)
     return data if section.eval_examples is None else _fewer(data, section.eval_examples, section.split_seed)
 
 

@@ -21,7 +21,7 @@ from attnlab.data.tasks.bad_rows import write_bad_rows
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.evaluation.labelled import predicted_examples
-from attnlab.jobs.classify import collapse, joint
+from attnlab.jobs.classify import collapse, folds, joint
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
@@ -66,7 +66,16 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         return self.config.optimizer.lr
 
     def run(self, options: RunOptions) -> Path | None:
-        """Train; after a collapse, with `on_collapse: retry`, again at a lower rate, in the same folder."""
+        """Train; after a collapse, with `on_collapse: retry`, again at a lower rate, in the same folder.
+
+        With folds, all of them.
+        """
+        folds.check_folds(self.config)
+        if folds.is_cross_validation(self.config):
+            if options.dry_run:
+                console.result(f"this is the first of {self.config.data.folds} folds, which take as long each")
+                return ClassifyJob(folds.fold_config(self.config, 1)).run(options)
+            return folds.cross_validate(self.config, options)
         options = (
             options if options.path or options.dry_run else replace(options, path=fresh_path(options.root, self.kind))
         )
@@ -226,6 +235,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
 
     @classmethod
     def load(cls, run: Path) -> TrainedModel:
+        folds.one_model(run)
         return load_trained(run)
 
     @classmethod
@@ -242,7 +252,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
     def passages(cls, run: Path, record: dict[str, Any]) -> Sequence[Passage]:
         from attnlab.jobs.classify.page import passages  # loads matplotlib
 
-        return passages(run, record)
+        return folds.passages(run) or passages(run, record)
 
 
 def encode_splits(data: LabelledSet, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
