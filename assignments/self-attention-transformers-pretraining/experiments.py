@@ -2,7 +2,7 @@
 
 Each experiment pretrains (or not), fine-tunes and evaluates by `python src/run.py`, in the folder `runs/`, and
 leaves `results/NAME.json`. One that has its result is skipped, one that was stopped is resumed. `--list` shows
-all of them with their commands; without names, all are run, one after the other, in about three hours on two cores.
+all of them with their commands; without names, all are run, one after the other, in about four hours on two cores.
 Besides, `play_char` is the demo and `hand-in` the zip of what was trained: their output is `results/NAME.txt`.
 """
 

@@ -128,6 +128,9 @@ CLASSIFIER, LANGUAGE, BOTH = "BertForSequenceClassification", "BertForMaskedLang
         ("mymodel.py", f"{LANGUAGE}.forward", ("classifier_mlm",)),
         ("mymodel.py", f"{BOTH}.forward", ("classifier_mlm",)),
         ("mlm_utils.py", "mask_tokens", ("classifier_mlm",)),
+        ("bert.py", "BertModel.forward", ("classifier", "classifier_mlm")),
+        ("bert.py", "BertLayer.forward", ("classifier", "classifier_mlm")),
+        ("bert.py", "SelfAttention.forward", ("classifier", "classifier_mlm")),
     ],
 )
 def test_every_part_the_document_asks_for_is_used(

@@ -152,6 +152,7 @@ COMMANDS = {
         ("attention", "SynthesizerAttention.forward", "synthesizer", ("pretrain", "finetune", "evaluate")),
         ("model", "GPT.forward", "vanilla", ("pretrain", "finetune")),
         ("model", "GPT.hidden", "vanilla", ("pretrain", "finetune", "evaluate")),
+        ("model", "Block.forward", "vanilla", ("pretrain", "finetune", "evaluate")),
         ("dataset", "CharCorruptionDataset.__getitem__", "vanilla", ("pretrain",)),
         ("dataset", "NameDataset.__getitem__", "vanilla", ("finetune",)),
     ],

@@ -93,6 +93,8 @@ def test_parts_without_pretraining_in_words(write_up: dict[str, Any]) -> None:
         "| Where was Ada born? | Rome | Rome | line 3, 7 |",
         "| Where was Bob born? | Oslo | Bonn | k |",
     ]
+    older = {name: value for name, value in result("", 10).items() if name != "examples"}
+    assert "of `ten-minutes` on dev" in next(write_up["examples"]({"fast-vanilla": older, "ten-minutes": result("", 9)}))
     for name in ("scratch", "course", "examples"):
         assert list(write_up[name]({})) == []
 

@@ -26,7 +26,7 @@ def costs(store: Store) -> Iterator[str]:
         parts = results.get("cells") or [run for runs in results.get("runs", {}).values() for run in runs.values()]
         minutes = sum(part["seconds"] for part in parts or [results]) / 60
         machine = results["machine"]
-        rows.append([f"`{results['command']}`", f"{minutes:.1f}", f"{machine['cpu']}, {machine['cores']} core(s)"])
+        rows.append([f"`{results['command']}`", f"{minutes:.1f}", f"{machine['cpu']}, {machine['cores']} core{'s' if machine['cores'] != 1 else ''}"])
     if rows:
         yield from table(("command", "minutes", "machine"), *rows)
 
