@@ -1,4 +1,4 @@
-"""The benchmark beside other repositories: their models are read from the folder that is named, and from nowhere else."""
+"""The benchmark beside other repositories: their models are read from the folders that are named, and nowhere else."""
 
 from __future__ import annotations
 
