@@ -29,7 +29,7 @@ from pretraining import Side, lab_side, measure, operations, summary, tables
 from attnlab.base.files import read_text
 from attnlab.base.machine import facts
 from attnlab.data.batching import Batch, Batches, BatchPlan
-from attnlab.data.text.reading import Blocks
+from attnlab.data.text.stream import Blocks
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.data.world.world import World, WorldSpec
 from attnlab.models.gpt import GPTShape, preset

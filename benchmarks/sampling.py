@@ -102,8 +102,8 @@ def main() -> None:
     times: dict[str, dict[str, list[float]]] = {way: {name: [] for name in sides} for way in sides["lab"]}
     for n in range(args.repeats):
         for way, measured in times.items():
-            for name in list(sides) if n % 2 == 0 else reversed(sides):
-                measured[name].append(seconds(sides[name][way], args.length))
+            for side in list(sides) if n % 2 == 0 else reversed(sides):
+                measured[side].append(seconds(sides[side][way], args.length))
     rows = []
     for way, measured in times.items():
         ratios = [peer / lab for lab, peer in zip(measured["lab"], measured["transformers"], strict=True)]
