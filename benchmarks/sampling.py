@@ -97,8 +97,8 @@ def main() -> None:
     shape = preset("vanilla", len(CHARACTERS) + 3, **size)
     sides = {"lab": lab_sides(shape, args.length), "transformers": peer_sides(shape, args.length)}
     for ways in sides.values():  # warm up
-        for way in ways.values():
-            way()
+        for run in ways.values():
+            run()
     times: dict[str, dict[str, list[float]]] = {way: {name: [] for name in sides} for way in sides["lab"]}
     for n in range(args.repeats):
         for way, measured in times.items():
