@@ -7,7 +7,7 @@ epoch, and a random draw (a corrupted span, say) is always the same.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, overload
 
@@ -16,11 +16,14 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from attnlab.distributed.team import shared
+
 IGNORE = -100  # a target that does not count
 WINDOW = 50  # batches sorted together: enough for similar lengths, few enough to stay random
 
 
 Document = TypeVar("Document")
+T = TypeVar("T")
 
 
 class Examples(Protocol):
@@ -215,9 +218,13 @@ class Batches:
         )
 
     def once(self) -> Iterator[Batch]:
-        """Every example once, for evaluation."""
+        """Every example once."""
         for indices in self.plan.epoch(0, shuffle=False):
             yield self.collate(indices, 0)
+
+    def each(self, work: Callable[[Batch], T]) -> list[T]:
+        """What `work` returns for every batch of `once`; in an evaluation the processes share them."""
+        return shared(self.plan.epoch(0, shuffle=False), lambda indices: work(self.collate(indices, 0)))
 
     def longest(self, count: int) -> Batch:
         """A batch of the `count` longest examples (repeated if need be): the worst case for memory."""
