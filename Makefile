@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow test-all faults lint layers types check clean
+.PHONY: demo test test-slow test-all faults bench lint layers types check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -21,6 +21,10 @@ test-all: $(VENV)/.dev
 # Fifteen minutes of faults, and the table of docs/reliability.md: make faults FAULTS="--minutes 1 --seed 7"
 faults: $(VENV)/.dev
 	PYTHONPATH=src OMP_NUM_THREADS=1 $(BIN)/python -m tools.faults --out docs/reliability.md $(FAULTS)
+
+# All benchmarks, in under half an hour on a quiet machine, and docs/performance.md: make bench BENCH="--only sampling"
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/performance.py --out docs/performance.md $(BENCH)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -201,7 +201,12 @@ def spread(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
     return {"ratio": statistics.median(ratios), "low": min(ratios), "high": max(ratios)}
 
 
-def summary(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict[str, Any]:
+PAIRS = ((LAB, PEER), (MODERN, PEER), (BY_LENGTH, LAB), (BY_LENGTH, PEER), (COMPILED, LAB))
+
+
+def summary(
+    sides: Sequence[Side], best: dict[str, float], flops: float, pairs: Sequence[tuple[str, str]] = PAIRS
+) -> dict[str, Any]:
     """The speed of each side, and the ratios of useful tokens per second."""
     rows = [
         {
@@ -215,7 +220,6 @@ def summary(sides: Sequence[Side], best: dict[str, float], flops: float) -> dict
         for side in sides
     ]
     named = {side.name: side for side in sides}
-    pairs = [(LAB, PEER), (MODERN, PEER), (BY_LENGTH, LAB), (BY_LENGTH, PEER), (COMPILED, LAB)]
     ratios = [
         {
             "of": a,

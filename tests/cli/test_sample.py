@@ -20,7 +20,7 @@ from attnlab.config import check
 from attnlab.config.finetune import FinetuneConfig
 from attnlab.config.language import LanguageConfig
 from attnlab.config.pretrain import PretrainConfig
-from attnlab.data.text.reading import read_stream
+from attnlab.data.text.stream import read_stream
 from attnlab.evaluation.text import evaluate_text
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.finetune import FinetuneJob

@@ -60,9 +60,9 @@ def test_like_lengths_together_waste_a_fraction_of_the_padding() -> None:
 
 def test_epochs_differ_and_repeat_with_the_seed() -> None:
     plan = BatchPlan(LENGTHS, size=8, seed=3)
-    assert plan.epoch(0) == BatchPlan(LENGTHS, size=8, seed=3).epoch(0)
-    assert plan.epoch(0) != plan.epoch(1)
-    assert plan.epoch(0) != BatchPlan(LENGTHS, size=8, seed=4).epoch(0)
+    assert list(plan.epoch(0)) == list(BatchPlan(LENGTHS, size=8, seed=3).epoch(0))
+    assert list(plan.epoch(0)) != list(plan.epoch(1))
+    assert list(plan.epoch(0)) != list(BatchPlan(LENGTHS, size=8, seed=4).epoch(0))
 
 
 def test_neighbours_change_from_epoch_to_epoch() -> None:

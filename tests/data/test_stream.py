@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from attnlab.base.errors import UserError
-from attnlab.data.text.reading import Blocks, must_fill_a_block, read_stream
+from attnlab.data.text.stream import Blocks, must_fill_a_block, read_stream
 
 
 @pytest.fixture

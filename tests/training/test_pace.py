@@ -7,7 +7,7 @@ import torch
 from attnlab.config import check
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.text.reading import Blocks
+from attnlab.data.text.stream import Blocks
 from attnlab.models.gpt import GPT, preset
 from attnlab.training.estimate import TIMED, measure_speed
 from attnlab.training.objectives import NextToken

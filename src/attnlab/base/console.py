@@ -18,6 +18,7 @@ from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.status import Status
 from rich.text import Text
 
 from attnlab.base.files import finite
@@ -48,6 +49,7 @@ class PlainConsole(Console):
 
 out = PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False)
 err = PlainConsole(highlight=False, soft_wrap=True, markup=False, emoji=False, stderr=True)
+_spinner: Status | None = None
 _verbosity = Verbosity.NORMAL
 
 
@@ -86,11 +88,22 @@ def json_result(values: object, indent: int | None = 2) -> None:
 @contextmanager
 def working(text: str) -> Iterator[None]:
     """Show a spinner while something takes seconds and has no steps to count; on a terminal only."""
+    global _spinner
     if err.is_terminal and _verbosity > Verbosity.QUIET:
-        with err.status(Text(text)):
-            yield
+        before = _spinner
+        try:
+            with err.status(Text(text)) as _spinner:
+                yield
+        finally:
+            _spinner = before
     else:
         yield
+
+
+def doing(text: str) -> None:
+    """What is being done at the moment, beside the spinner if there is one."""
+    if _spinner is not None:
+        _spinner.update(Text(text))
 
 
 def say(text: str) -> None:

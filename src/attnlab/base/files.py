@@ -140,11 +140,17 @@ def finite(value: Any) -> Any:
 
 def read_bytes(path: Path) -> bytes:
     """The content of a file that a user named; one that cannot be read is one sentence."""
+    return b"".join(read_pieces(path, -1))
+
+
+def read_pieces(path: Path, size: int) -> Iterator[bytes]:
+    """The same in pieces of at most `size` bytes; -1: all at once."""
     try:
         with Path(path).open("rb") as file:
             if stat.S_ISCHR(os.fstat(file.fileno()).st_mode) and not file.isatty():
                 raise UserError(f"{path} is a device: give a text file.")  # /dev/zero never ends
-            return file.read()
+            while piece := file.read(size):
+                yield piece
     except FileNotFoundError:
         raise UserError(f"{path} does not exist: check the name.") from None
     except IsADirectoryError:

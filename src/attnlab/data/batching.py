@@ -7,20 +7,23 @@ epoch, and a random draw (a corrupted span, say) is always the same.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, overload
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from attnlab.distributed.team import shared
+
 IGNORE = -100  # a target that does not count
 WINDOW = 50  # batches sorted together: enough for similar lengths, few enough to stay random
 
 
 Document = TypeVar("Document")
+T = TypeVar("T")
 
 
 class Examples(Protocol):
@@ -84,17 +87,18 @@ class BatchPlan:
     by_length: bool = True
     seed: int = 0
 
-    def epoch(self, epoch: int, shuffle: bool = True) -> list[list[int]]:
+    def epoch(self, epoch: int, shuffle: bool = True) -> EpochBatches:
         """The batches of an epoch, as lists of example indices."""
         lengths = np.asarray(self.lengths)
         generator = np.random.default_rng([self.seed, epoch])
         order = generator.permutation(len(lengths)) if shuffle else np.arange(len(lengths))
         if self.by_length:
             order = np.concatenate([self._sorted(part, lengths) for part in self._windows(order)])
-        batches = self._cut(order, lengths)
+        starts = self._starts(order, lengths)
+        places = list(range(len(starts)))
         if shuffle:
-            generator.shuffle(batches)
-        return batches
+            generator.shuffle(places)
+        return EpochBatches(order, np.asarray([*starts, len(order)]), np.asarray(places, np.int64))
 
     def _windows(self, order: np.ndarray) -> list[np.ndarray]:
         mean = max(1.0, float(np.mean(self.lengths)))
@@ -105,19 +109,43 @@ class BatchPlan:
     def _sorted(part: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         return part[np.argsort(lengths[part], kind="stable")]  # stable: equal lengths stay shuffled
 
-    def _cut(self, order: np.ndarray, lengths: np.ndarray) -> list[list[int]]:
-        batches: list[list[int]] = []
-        current: list[int] = []
+    def _starts(self, order: np.ndarray, lengths: np.ndarray) -> Sequence[int]:
+        """Where each batch begins in the order."""
+        if self.size:
+            return range(0, len(order), self.size)
+        starts: list[int] = []
         longest = 0
-        for index in order.tolist():
-            grown = max(longest, int(lengths[index]))
-            full = len(current) >= self.size if self.size else grown * (len(current) + 1) > (self.tokens or 0)
-            if current and full:
-                batches.append(current)
-                current, grown = [], int(lengths[index])
-            current.append(index)
-            longest = grown
-        return [*batches, current] if current else batches
+        for place, length in enumerate(lengths[order].tolist()):
+            longest = max(longest, length)
+            if not starts or longest * (place - starts[-1] + 1) > (self.tokens or 0):
+                starts.append(place)
+                longest = length
+        return starts
+
+
+class EpochBatches(Sequence[list[int]]):
+    """The batches of an epoch: parts of one order, `starts` and end of each in it, taken in the order of `places`.
+
+    A few numbers per batch, and not a list of lists: an epoch can have millions of batches.
+    """
+
+    def __init__(self, order: np.ndarray, starts: np.ndarray, places: np.ndarray) -> None:
+        self.order, self.starts, self.places = order, starts, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, key: int) -> list[int]: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> list[list[int]]: ...
+
+    def __getitem__(self, key: int | slice) -> list[int] | list[list[int]]:
+        if isinstance(key, slice):
+            return [self[place] for place in range(*key.indices(len(self)))]
+        place = int(self.places[key])
+        return self.order[self.starts[place] : self.starts[place + 1]].tolist()
 
 
 def pad(rows: Sequence[Sequence[int]], value: int) -> Tensor:
@@ -169,10 +197,9 @@ class Batches:
         """The batches of one optimizer step after the other, each with the position (epoch, batch) after it."""
         while True:
             plan = self.plan.epoch(epoch)
-            steps = [plan[first : first + self.accumulate] for first in range(start, len(plan), self.accumulate)]
-            after = start
-            for part, built in zip(steps, self._built_ahead(steps, epoch), strict=True):
-                after += len(part)
+            firsts = range(start, len(plan), self.accumulate)
+            for first, built in zip(firsts, self._built_ahead(plan, firsts, epoch), strict=True):
+                after = first + self.accumulate
                 yield built, (epoch, after) if after < len(plan) else (epoch + 1, 0)
             epoch, start = epoch + 1, 0
 
@@ -180,20 +207,24 @@ class Batches:
         """A batch as it is trained on: this process's share, in pieces."""
         return self.share(indices, epoch).pieces(self.pieces)
 
-    def _built_ahead(self, steps: list[list[list[int]]], epoch: int) -> Iterable[list[Batch]]:
+    def _built_ahead(self, plan: EpochBatches, firsts: range, epoch: int) -> Iterable[list[Batch]]:
         """The batches of each step, in order; with workers, built by them while the steps before are trained."""
-        rows = _Steps(self, steps, epoch)
-        if not self.workers or not steps:
-            return map(rows.__getitem__, range(len(steps)))
+        rows = _Steps(self, plan, firsts, epoch)
+        if not self.workers or not firsts:
+            return map(rows.__getitem__, range(len(firsts)))
         # A generator of its own: training would otherwise draw other numbers than without workers.
         return DataLoader(
             rows, batch_size=None, num_workers=self.workers, worker_init_fn=_worker, generator=torch.Generator()
         )
 
     def once(self) -> Iterator[Batch]:
-        """Every example once, for evaluation."""
+        """Every example once."""
         for indices in self.plan.epoch(0, shuffle=False):
             yield self.collate(indices, 0)
+
+    def each(self, work: Callable[[Batch], T]) -> list[T]:
+        """What `work` returns for every batch of `once`; in an evaluation the processes share them."""
+        return shared(self.plan.epoch(0, shuffle=False), lambda indices: work(self.collate(indices, 0)))
 
     def longest(self, count: int) -> Batch:
         """A batch of the `count` longest examples (repeated if need be): the worst case for memory."""
@@ -202,16 +233,18 @@ class Batches:
 
 
 class _Steps(Dataset[list[Batch]]):
-    """The batches of each step of an epoch, built when they are asked for."""
+    """The batches of each step of an epoch, built when they are asked for; `firsts` are the first of each step."""
 
-    def __init__(self, batches: Batches, steps: list[list[list[int]]], epoch: int) -> None:
-        self.batches, self.steps, self.epoch = batches, steps, epoch
+    def __init__(self, batches: Batches, plan: EpochBatches, firsts: range, epoch: int) -> None:
+        self.batches, self.plan, self.firsts, self.epoch = batches, plan, firsts, epoch
 
     def __len__(self) -> int:
-        return len(self.steps)
+        return len(self.firsts)
 
     def __getitem__(self, step: int) -> list[Batch]:
-        return [piece for indices in self.steps[step] for piece in self.batches.built(indices, self.epoch)]
+        first = self.firsts[step]
+        part = self.plan[first : first + self.batches.accumulate]
+        return [piece for indices in part for piece in self.batches.built(indices, self.epoch)]
 
 
 def _worker(number: int) -> None:

@@ -1,7 +1,7 @@
 """What the processes of a run must agree on. The same calls work in a single process.
 
-Objects are sent by gloo, over the CPU, in a group with a very long timeout: the first process may evaluate for hours
-while the others wait. Gradients are sent by the fastest backend of the device (nccl, gloo).
+Objects are sent by gloo, over the CPU, in a group with a very long timeout: the first process may score a large test
+set for hours while the others wait. Gradients are sent by the fastest backend of the device (nccl, gloo).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
@@ -27,7 +28,9 @@ from attnlab.base.randomness import Tensors, load_random, random_tensors
 from attnlab.distributed import sharding
 from attnlab.distributed.exits import PEER_LOST
 
+S = TypeVar("S")
 T = TypeVar("T")
+Guard = Callable[[], AbstractContextManager[None]]
 
 MEETING_TIMEOUT = timedelta(minutes=10)  # until all processes are connected
 OBJECT_TIMEOUT = timedelta(days=30)
@@ -71,6 +74,11 @@ class Processes:
     def gather(self, value: T) -> list[T]:
         """The values of all processes in the order of their ranks, in all."""
         return [value]
+
+    def share(self, items: Sequence[S], work: Callable[[S], T], guard: Guard = nullcontext) -> list[T]:
+        """What `work` returns for each item, in order, in all; each process does its part, inside `guard`."""
+        with guard():
+            return [work(item) for item in items]
 
     def spread(self, losses: nn.Module) -> nn.Module:
         """A module whose gradients are averaged over the processes as they are computed."""
@@ -151,6 +159,17 @@ class ConnectedProcesses(Processes):
             dist.all_gather_object(values, value, group=self.objects)
         return values
 
+    def share(self, items: Sequence[S], work: Callable[[S], T], guard: Guard = nullcontext) -> list[T]:
+        mine: list[T] = []
+
+        def work_on_mine() -> None:
+            with guard():
+                mine.extend(work(items[n]) for n in range(self.rank, len(items), self.count))
+
+        self.together(work_on_mine)
+        parts = self.gather(mine)
+        return [parts[n % self.count][n // self.count] for n in range(len(items))]
+
     def spread(self, losses: nn.Module) -> nn.Module:
         from torch.distributed.fsdp import FSDPModule
 
@@ -192,6 +211,25 @@ _current = ALONE
 def current() -> Processes:
     """The processes this one belongs to."""
     return _current
+
+
+_share: Callable[..., list[Any]] = ALONE.share
+
+
+@contextmanager
+def sharing(processes: Processes, guard: Guard) -> Iterator[None]:
+    """Inside, which all processes enter together, they share the items of `shared`; each works inside `guard`."""
+    global _share
+    before, _share = _share, partial(processes.share, guard=guard)
+    try:
+        yield
+    finally:
+        _share = before
+
+
+def shared(items: Sequence[S], work: Callable[[S], T]) -> list[T]:
+    """What `work` returns for each item, in order: an evaluation does this with its batches."""
+    return _share(items, work)
 
 
 @contextmanager

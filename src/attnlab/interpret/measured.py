@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from attnlab.base.errors import UserError
 from attnlab.base.files import read_text
-from attnlab.data.text.reading import Blocks
+from attnlab.data.text.stream import Blocks
 from attnlab.data.tokenizers.vocabulary import Vocabulary
 from attnlab.interpret.asked_people import AskedPerson, open_asked
 from attnlab.models.generate import pad

@@ -22,7 +22,7 @@ from attnlab.base.randomness import seed_everything
 from attnlab.config import check
 from attnlab.config.language import LanguageConfig
 from attnlab.data.batching import Batches, BatchPlan
-from attnlab.data.text.reading import Blocks, Stream, must_fill_a_block, read_stream
+from attnlab.data.text.stream import Blocks, Stream, must_fill_a_block, read_stream
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, TrainedModel
 from attnlab.jobs.samples import samples_passages, write_samples
@@ -140,8 +140,7 @@ def _losses(model: GPT, train: Blocks, dev: Blocks, prefix_blocks: int, device: 
 def losses_by_position(model: GPT, blocks: Blocks, device: str) -> Tensor:
     """(T,): the mean loss at each position of a block."""
     rows = max(1, AT_ONCE // blocks.tokens.shape[1])
-    parts = zip(blocks.tokens.split(rows), blocks.targets.split(rows), strict=True)
-    total = sum(token_losses(model, x.to(device), y.to(device)).double().sum(0) for x, y in parts)
+    total = sum(token_losses(model, x.to(device), y.to(device)).double().sum(0) for x, y in blocks.parts(rows))
     assert isinstance(total, Tensor)
     return total.cpu() / len(blocks)
 

@@ -14,7 +14,7 @@ from torch import nn
 from attnlab.base.errors import UserError
 from attnlab.config.pretrain import PretrainConfig
 from attnlab.config.recipe import default_of, refuse_settings
-from attnlab.data.batching import IGNORE, Batches, BatchPlan, split_documents
+from attnlab.data.batching import IGNORE, Batch, Batches, BatchPlan, split_documents
 from attnlab.data.text.masking import MaskedRows, Masking, blocks
 from attnlab.data.tokenizers.wordpiece import WordPiece
 from attnlab.jobs.job import Parts
@@ -159,14 +159,15 @@ def score(rows: MaskedRows, device: str) -> Evaluate:
 
     @torch.no_grad()
     def evaluate(model: nn.Module) -> dict[str, float]:
-        loss = correct = count = 0.0
-        for batch in batches.once():
+        def measured(batch: Batch) -> tuple[float, float, int]:
             inputs = batch.to(torch.device(device)).inputs
             targets = inputs["labels"][inputs["labels"] != IGNORE]  # (M,)
             output = model(**inputs)
-            loss += float(output.loss) * targets.numel()
-            correct += float((output.masked_logits.argmax(-1) == targets).sum())
-            count += targets.numel()
+            correct = float((output.masked_logits.argmax(-1) == targets).sum())
+            return float(output.loss) * targets.numel(), correct, targets.numel()
+
+        parts = batches.each(measured)
+        loss, correct, count = (sum(part[n] for part in parts) for n in range(3))
         return {"loss": loss / max(1.0, count), "accuracy": correct / max(1.0, count)}
 
     return evaluate

@@ -11,6 +11,7 @@ from torch import nn
 from attnlab.base.errors import UserError
 from attnlab.data.questions import Questions
 from attnlab.data.tokenizers.vocabulary import Vocabulary
+from attnlab.distributed.team import shared
 from attnlab.models.generate import generate
 from attnlab.models.gpt import GPT
 
@@ -52,12 +53,14 @@ def answer(model: GPT, vocabulary: Vocabulary, questions: Sequence[str]) -> list
     """The model's answer to each question; questions of similar length are decoded together."""
     prompts = [prompt_of(vocabulary, question) for question in questions]
     order = sorted(range(len(prompts)), key=lambda index: len(prompts[index]))
-    answers: dict[int, ModelAnswer] = {}
-    for start in range(0, len(order), QUESTIONS_AT_ONCE):
-        part = order[start : start + QUESTIONS_AT_ONCE]
+
+    def decoded(part: Sequence[int]) -> list[ModelAnswer]:
         generated = generate(model, [prompts[index] for index in part], LONGEST_ANSWER, stop=vocabulary.mask)
-        for index, output in zip(part, generated, strict=True):
-            answers[index] = ModelAnswer(vocabulary.decode(output.tokens), output.probability)
+        return [ModelAnswer(vocabulary.decode(output.tokens), output.probability) for output in generated]
+
+    parts = [order[start : start + QUESTIONS_AT_ONCE] for start in range(0, len(order), QUESTIONS_AT_ONCE)]
+    in_order = (reply for part in shared(parts, decoded) for reply in part)
+    answers = dict(zip(order, in_order, strict=True))
     return [answers[index] for index in range(len(prompts))]
 
 

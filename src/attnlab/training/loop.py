@@ -27,7 +27,7 @@ from attnlab.config import TrainingSection
 from attnlab.config.sections import parse_every
 from attnlab.data.batching import Batch, Batches
 from attnlab.distributed import sharding
-from attnlab.distributed.team import ALONE, Processes, load_random_of, random_of_all
+from attnlab.distributed.team import ALONE, Processes, load_random_of, random_of_all, sharing
 from attnlab.runs.checkpoints import Checkpoint, Checkpoints, load_weights, read_checkpoint, weights_of
 from attnlab.training.callbacks import Callback, RunLength, StepReport, TrainState, Where, Window
 from attnlab.training.compiling import compiled
@@ -274,18 +274,21 @@ class Trainer:
             return
         self._must_be_finite()
         self._gather_sharded()
-        values = self.processes.from_first(self._evaluate)
+        values = self._evaluate()
         self.state.evaluated_at, self.state.last = self.state.step, values
         better = self._compare_with_best(values)
         self.processes.together(lambda: self._notify("on_evaluate", self.state, values, better))
 
     def _evaluate(self) -> dict[str, float]:
+        """Every process evaluates; what it does batch by batch is shared among them."""
         assert self.evaluate is not None
         self.whole.eval()
-        with self.stop.at_once(), random_untouched(), torch.no_grad():
+        guard = self.stop.at_once  # not around the exchange of results: a process that left would be waited for
+        together = guard() if self.processes.count == 1 else sharing(self.processes, guard)
+        with together, random_untouched(), torch.no_grad():
             values = self.evaluate(self.whole)
         self.whole.train()
-        return values
+        return self.processes.from_first(lambda: values)
 
     def _gather_sharded(self) -> None:
         if self.whole is not self.model:

@@ -192,10 +192,10 @@ def mean_loss(batches: Batches, device: str, objective: Objective | None = None)
     objective = objective or NextToken()
 
     def evaluate(model: nn.Module) -> dict[str, float]:
-        total = weight = 0.0
-        for batch in batches.once():
-            weight += objective.weight(batch)
-            total += objective.weight(batch) * objective(model, batch.to(torch.device(device))).item()
-        return {"loss": total / max(1.0, weight)}
+        def measured(batch: Batch) -> tuple[float, float]:
+            return objective.weight(batch), objective(model, batch.to(torch.device(device))).item()
+
+        parts = batches.each(measured)
+        return {"loss": sum(weight * loss for weight, loss in parts) / max(1.0, sum(weight for weight, _ in parts))}
 
     return evaluate

@@ -17,6 +17,8 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from attnlab.base.errors import UserError, unknown
 from attnlab.base.files import read_json
 
@@ -66,6 +68,21 @@ class Vocabulary:
         ids = self._ids if special else self._plain_ids
         tokens = text if self.level == "characters" else split_words(text)
         return [ids.get(token, self.unknown) for token in tokens]
+
+    def encode_array(self, text: str) -> np.ndarray:
+        """The ids of a plain text's tokens as an array, for long texts."""
+        if self.level == "words":
+            ids = self._plain_ids
+            return np.fromiter((ids.get(token, self.unknown) for token in split_words(text)), np.int32)
+        return self._id_of_code[np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)]
+
+    @cached_property
+    def _id_of_code(self) -> np.ndarray:
+        """The id of every character, by its code."""
+        table = np.full(sys.maxunicode + 1, self.unknown, np.int32)
+        for token, id_ in self._plain_ids.items():
+            table[ord(token)] = id_
+        return table
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of these ids, with special tokens as their characters."""

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attnlab.data.batching import Batches, BatchPlan, Examples
+from attnlab.data.batching import Batch, Batches, BatchPlan, Examples
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": F.relu, "gelu": F.gelu}
 HEAD_STD = 0.02  # new weights of a head, as in BERT
@@ -104,14 +104,14 @@ def predict(model: nn.Module, data: Examples, device: str, batch: int = PREDICTI
     """
     was_training = model.training
     model.eval()
-    outputs: list[Tensor] = []
-    order: list[int] = []
-    for part in Batches(data, BatchPlan(data.lengths, batch)).once():
+
+    def outputs(part: Batch) -> tuple[tuple[int, ...], Tensor]:
         inputs = {name: tensor for name, tensor in part.to(torch.device(device)).inputs.items() if name != "labels"}
-        outputs.append(model(**inputs).float().cpu())
-        order += part.indices
+        return part.indices, model(**inputs).float().cpu()
+
+    parts = Batches(data, BatchPlan(data.lengths, batch)).each(outputs)
     model.train(was_training)
-    by_length = torch.cat(outputs)
+    by_length = torch.cat([part for _, part in parts])
     logits = torch.empty_like(by_length)
-    logits[order] = by_length
+    logits[[index for indices, _ in parts for index in indices]] = by_length
     return logits.clone()  # outside of inference mode
