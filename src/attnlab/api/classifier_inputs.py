@@ -26,6 +26,10 @@ from attnlab.data.tasks.splits import split_by_class
 from attnlab.runs.folder import INPUTS
 
 
+MISSING = ("None", "nan", "<NA>", "NaT")
+"""How Python, numpy and pandas write a value that is not there."""
+
+
 class InputError(UserError, ValueError):
     """A value handed over from Python is wrong; scikit-learn expects a ValueError."""
 
@@ -145,8 +149,7 @@ def _rows(given: Any, name: str) -> list[Any]:
 
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
-        missing = value is None or value != value  # NaN is the only value that differs from itself
-        raise InputError(f"{where} is {'missing' if missing else f'{value!r:.40}'}, expected a text.")
+        raise InputError(f"{where} is {'missing' if str(value) in MISSING else f'{value!r:.40}'}, expected a text.")
     try:
         value.encode()
     except UnicodeEncodeError:
