@@ -166,7 +166,7 @@ def to_labels(given: Any, name: str = "y") -> np.ndarray:
             "or the path of a labelled file as X."
         )
     labels = given.to_numpy() if hasattr(given, "to_numpy") else given
-    if isinstance(labels, list) or getattr(labels, "dtype", None) == object:  # NaN in an array: scikit-learn's check
+    if isinstance(labels, list) or (isinstance(labels, np.ndarray) and labels.dtype.kind == "O"):
         for place, label in enumerate(labels):
             if _is_missing(label):
                 raise InputError(f"{name}[{place}] is missing, expected a label.")
