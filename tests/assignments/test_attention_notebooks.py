@@ -21,6 +21,7 @@ from tests.tiny_models import tiny_model
 from torch import Tensor
 
 from attnlab import explore
+from attnlab.runs import is_run
 
 WRITTEN = {
     "A2S1.py": ("attention", "error", "query_for"),
@@ -157,8 +158,10 @@ def test_fine_tuning_draws_the_document_s_figures(
     notebooks: Notebooks, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MODEL", str(tiny_encoder))
-    notebooks.run("A2S3.py")
-    assert "sentiment, because ATTNLAB_DATA names no folder with sst2/train.tsv" in capsys.readouterr().out
+    variables = notebooks.run("A2S3.py")
+    printed = capsys.readouterr().out
+    assert "sentiment, because ATTNLAB_DATA names no folder with sst2/train.tsv" in printed
+    assert "lab.Classifier, one epoch: dev accuracy" in printed and is_run(variables["classifier"].run_)
     names = {path.name for path in (notebooks.folder / "figures").glob("*.png")}
     assert {"9-AdamW-accuracy.png", "9-AdamW-loss.png", "10-Adagrad-accuracy.png"} <= names
     training = notebooks.results("A2S3-AdamW-seed0")
