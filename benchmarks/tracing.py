@@ -2,7 +2,7 @@
 
 The model has the shape of the demo's GPT (3 layers, 4 heads, width 128, words) with random weights, since a trace costs
 the same whatever the model knows; or `--run` takes a fine-tuned run with its own test questions. The peer is the plain
-loop: one restoration per forward pass, on a few people, scaled up.
+loop: one restoration per forward pass, on a few people, scaled up. The limit for 500 people is 180 seconds on 2 cores.
 
     python benchmarks/tracing.py
     python benchmarks/tracing.py --run runs/asked --people 100
@@ -29,6 +29,7 @@ from attnlab.interpret.recorder import record
 from attnlab.models.gpt import GPT, preset
 
 ONE_BY_ONE = 4  # people of the slow side
+PEOPLE, LIMIT = 500, 180.0
 
 
 def demo_model(people: int) -> AskedRun:
@@ -64,7 +65,7 @@ def one_by_one(asked: AskedRun, options: tracing.TraceOptions) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", type=Path, help="a run that answers questions, instead of random weights")
-    parser.add_argument("--people", type=int, default=500)
+    parser.add_argument("--people", type=int, default=PEOPLE)
     parser.add_argument("--draws", type=int, default=tracing.TraceOptions().draws)
     parser.add_argument("--threads", type=int, default=facts.cores())
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
@@ -82,9 +83,10 @@ def main() -> None:
         "draws": options.draws,
         "threads": args.threads,
         "seconds": seconds,
+        "limit": LIMIT * len(asked.people) / PEOPLE,
         "people_per_second": len(asked.people) / seconds,
         "one_by_one_people_per_second": 1 / slow,
-        "ratio": slow * len(asked.people) / seconds,
+        "times_faster": slow * len(asked.people) / seconds,
     }
     print(f"causal trace of {asked.name}, all sites, layers and positions")
     for name, value in results.items():

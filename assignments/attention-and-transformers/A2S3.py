@@ -45,7 +45,7 @@ LEARNING_RATE = setting("LEARNING_RATE", 5e-5, positive)
 NUM_EPOCHS = setting("NUM_EPOCHS", 20, count, quick=2)
 SENTENCES = setting("TRAIN_SENTENCES", 0, count, quick=16)  # 0: all
 SEEDS = setting("SEEDS", [0], numbers)
-KNOWN = ("AdamW", "SGD", "SGD-1000x", "Adagrad", "search", "final")
+KNOWN = ("AdamW", "SGD", "SGD-1000x", "Adagrad", "search", "final", "lab")
 EXPERIMENTS = choices("EXPERIMENTS", KNOWN, ",".join(KNOWN))
 DEVICE = resolve_device("auto")
 transformers.logging.set_verbosity_error()  # it reports the new head, which is intended
@@ -264,5 +264,19 @@ if "final" in EXPERIMENTS:
         save(f"A2S3-final-seed{seed}", {**asdict(trained), "scores": scores, **counts})
 
 # %% [markdown]
-# The same with the loop inside the lab: `lab.Classifier("minilm", lr=5e-5, batch_size=64, epochs=20).fit("sst2")`, an
-# estimator of scikit-learn with `predict` and `score`.
+# The same with the loop inside the lab, for one epoch: an estimator of scikit-learn, whose fit leaves a run folder with
+# its curves and a report.
+
+# %%
+if "lab" in EXPERIMENTS:
+
+    def texts_and_labels(split: str) -> tuple[list[str], list[int]]:
+        return [example.text for example in splits[split].examples], [
+            example.label for example in splits[split].examples
+        ]
+
+    classifier = lab.Classifier(
+        MODEL, epochs=1, lr=LEARNING_RATE, batch_size=BATCH_SIZE, random_state=SEEDS[0], runs=RESULTS.parent / "runs"
+    )
+    classifier.fit(*texts_and_labels("train"), validation=texts_and_labels("dev"))
+    print(f"lab.Classifier, one epoch: dev accuracy {classifier.score(*texts_and_labels('dev')):.1%}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,10 +75,13 @@ def test_a_table_is_a_list_that_prints_and_escapes() -> None:
 
 
 def test_a_table_becomes_a_data_frame_where_pandas_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = lab.Table([{"a": 1}])
-    frames = SimpleNamespace(DataFrame=lambda rows, columns: (rows, columns))
-    monkeypatch.setitem(sys.modules, "pandas", frames)
-    assert table.to_pandas() == ([{"a": 1}], ["a"])
+    table = lab.Table([{"a": 1}, {"a": 2, "b": "x"}])
+    frame = table.to_pandas()
+    assert (
+        list(frame.columns) == ["a", "b"]
+        and frame["a"].tolist() == [1, 2]
+        and frame["b"].isna().tolist() == [True, False]
+    )
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(lab.UserError, match="pandas is not installed"):
         table.to_pandas()

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import attnlab as lab
 from attnlab.attention import MixerShape
+from attnlab.attention.registry import build_mixer
 from attnlab.base import trust
 
 HALF = 0.5
@@ -163,6 +164,17 @@ def test_an_audit_takes_a_class_and_finds_what_is_wrong() -> None:
     late = lab.audit(lambda shape: Reversed(), cost=False, half=False)
     assert "own:&lt;lambda&gt;" in late._repr_html_() and not late.passed
     assert late.sees_future
+
+
+def test_a_mixer_handed_in_starts_with_the_weights_of_the_same_mixer_by_name() -> None:
+    """Otherwise a comparison of the two would begin from different places."""
+    torch.manual_seed(0)
+    named = lab.GPT(attention="vanilla", **SHAPE).build(7)
+    torch.manual_seed(0)
+    given = lab.GPT(attention=lambda shape: build_mixer("vanilla", shape), **SHAPE).build(7)
+    weights = {name.replace(".inner.", "."): tensor for name, tensor in given.named_parameters()}
+    for name, tensor in named.named_parameters():
+        torch.testing.assert_close(weights[name], tensor, atol=0, rtol=0)
 
 
 def test_an_audit_takes_a_module_that_is_built() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from tests.api.conftest import FAST, SHAPE, TEXT
@@ -130,7 +131,9 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a setting of the model": (lambda: lab.GPT(layer=2), "unknown key 'layer' in model: did you mean 'layers'?"),
     "a value of the model": (lambda: lab.GPT(layers="two"), "model.layers must be a whole number, got 'two'"),
     "an attention": (lambda: lab.GPT(attention="linaer"), "unknown attention 'linaer': did you mean 'linear'?"),
-    "a module": (lambda: lab.GPT(attention=torch.nn.Linear(2, 2)), "hand in the class, Linear"),  # type: ignore[arg-type]
+    "columns": (lambda: lab.train(None, pandas.DataFrame([["a", "b", "c"]])), "got DataFrame"),  # type: ignore[arg-type]
+    "texts without order": (lambda: lab.train(None, {"a", "b"}), "got set"),  # type: ignore[arg-type]
+    "labelled texts without labels": (lambda: lab.compare(None, ["a"], job="classify"), r"a list of \(text, label\)"),
     "a number": (lambda: lab.GPT(attention=3), "expected a name, a .py file, a class or a module, got int"),  # type: ignore[arg-type]
     "no model": (lambda: lab.train("linear", "text.txt"), r"expected lab.GPT\(...\) or None, got str"),  # type: ignore[arg-type]
     "a setting": (lambda: lab.train(None, "text.txt", stesp=3), "unknown setting 'stesp'"),

@@ -259,6 +259,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
                 LOADED[self] = load_trained(self.run_, self.device)
         return LOADED[self]
 
+    def __fspath__(self) -> str:
+        """A fitted classifier is taken wherever the folder of a run is: `lab.inspect(clf, "Dull.")`."""
+        check_is_fitted(self)
+        return str(self.run_)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.one_d_array = True

@@ -145,13 +145,17 @@ def _rows(given: Any, name: str) -> list[Any]:
 
 def _text(value: object, where: str) -> str:
     if not isinstance(value, str):
-        missing = value is None or value != value  # NaN is the only value that differs from itself
-        raise InputError(f"{where} is {'missing' if missing else f'{value!r:.40}'}, expected a text.")
+        raise InputError(f"{where} is {'missing' if _is_missing(value) else f'{value!r:.40}'}, expected a text.")
     try:
         value.encode()
     except UnicodeEncodeError:
         raise InputError(f"{where} has half of a surrogate pair: it is not a text that can be stored.") from None
     return str(value)  # not a scalar of numpy
+
+
+def _is_missing(value: object) -> bool:
+    """Whether it is how Python, numpy or pandas say that there is no value."""
+    return not isinstance(value, str) and str(value) in ("None", "nan", "<NA>", "NaT")
 
 
 def to_labels(given: Any, name: str = "y") -> np.ndarray:
@@ -161,7 +165,12 @@ def to_labels(given: Any, name: str = "y") -> np.ndarray:
             f"Classifier requires {name} to be passed, but the target {name} is None: give the labels of the texts, "
             "or the path of a labelled file as X."
         )
-    labels = column_or_1d(given.to_numpy() if hasattr(given, "to_numpy") else given, warn=True)
+    labels = given.to_numpy() if hasattr(given, "to_numpy") else given
+    if isinstance(labels, list) or (isinstance(labels, np.ndarray) and labels.dtype.kind == "O"):
+        for place, label in enumerate(labels):
+            if _is_missing(label):
+                raise InputError(f"{name}[{place}] is missing, expected a label.")
+    labels = column_or_1d(labels, warn=True)
     check_classification_targets(labels)
     return np.asarray(labels)
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnlab.api.arguments import checked
-from attnlab.api.table import shown
+from attnlab.api.handed import as_file
 from attnlab.base import console, html
 from attnlab.base.errors import UserError
 from attnlab.runs.folder import called_from_python
 
 if TYPE_CHECKING:
+    from attnlab.api.handed import Examples
+
     Source = str | os.PathLike[str]
 
 QUESTIONS = ("questions", "corpus", "abstain", "abstain_below", "target_accuracy", "unseen_names", "seed")
@@ -38,24 +40,26 @@ class Evaluation(dict[str, Any]):
         self.count = count
         """The number of its lines."""
 
+    def __repr__(self) -> str:
+        """Without the lists of numbers behind the results."""
+        from attnlab.api.evaluation_html import short_facts
+
+        return f"Evaluation({', '.join([repr(self.kind), *(f'{name}={v}' for name, v in short_facts(self).items())])})"
+
     def _repr_html_(self) -> str:
-        facts = [[name.replace("_", " "), shown(value)] for name, value in self.items() if _is_short(value)]
-        files = "".join(html.paragraph(str(path)) for path in (self.folder, self.predictions) if path is not None)
-        notes = "".join(map(html.paragraph, self.get("notes", [])))
-        return html.table([self.kind, str(self.get("source", ""))], facts) + notes + files
+        from attnlab.api.evaluation_html import evaluation_html
 
-
-def _is_short(value: object) -> bool:
-    return isinstance(value, int | float) or (isinstance(value, list | tuple) and len(value) == 2)
+        files = [path for path in (self.folder, self.predictions) if path is not None]
+        return (evaluation_html(self.kind, self) if self else "") + "".join(html.paragraph(str(path)) for path in files)
 
 
 @checked
 def evaluate(
     run: Source,
-    file: Source | None = None,
+    file: Examples | None = None,
     *,
-    questions: Source | None = None,
-    corpus: Source | None = None,
+    questions: Examples | None = None,
+    corpus: Examples | None = None,
     abstain: bool = False,
     abstain_below: float | None = None,
     target_accuracy: float = 0.8,
@@ -70,27 +74,31 @@ def evaluate(
 ) -> Evaluation:
     """Measure a run on a file, by its kind: answers to questions, the loss of a text, or the classes of labelled texts.
 
-    Without a file, a run that answers questions is measured on its own. The settings are those of `attnlab evaluate
-    --help`; one that is about another kind of file is refused.
+    In place of a file, texts, (question, answer) pairs or (text, label) pairs are taken as well: a list, an array or a
+    data frame. Without a file, a run that answers questions is measured on its own. The settings are those of `attnlab
+    evaluate --help`; one that is about another kind of file is refused.
     """
     given = dict(locals())
+    from attnlab.evaluation import by_kind
+
+    kind = by_kind.file_kind(Path(run), file is not None, questions is not None)
+    _must_suit(Path(run), kind, given)
+    for name in ("file", "questions", "corpus"):
+        given[name] = as_file(Path(run), name, given[name])
     with called_from_python(_call(given)):
-        return _evaluate(Path(run), **{name: value for name, value in given.items() if name != "run"})
+        return _evaluate(Path(run), kind, **{name: value for name, value in given.items() if name != "run"})
 
 
-def _evaluate(run: Path, file: Source | None, questions: Source | None, **settings: Any) -> Evaluation:
+def _evaluate(run: Path, kind: str, file: Path | None, questions: Path | None, **settings: Any) -> Evaluation:
     from attnlab.evaluation import by_kind
     from attnlab.evaluation.evaluate import EvaluationOptions, evaluate_run
 
-    kind = by_kind.file_kind(run, _path(file), _path(questions))
-    _must_suit(run, kind, {"questions": questions, **settings})
     outputs, out = _path(settings["outputs"]), _path(settings["out"])
     if kind == by_kind.QUESTIONS:
         if file is not None and questions is not None:
             raise UserError("file and questions both name questions: give one of them.")
         of_questions = {name: settings[name] for name in QUESTIONS if name not in ("questions", "corpus")}
-        asked_on, corpus = _path(questions or file), _path(settings["corpus"])
-        options = EvaluationOptions(asked_on, corpus, outputs, out=out, **of_questions)
+        options = EvaluationOptions(questions or file, settings["corpus"], outputs, out=out, **of_questions)
         asked = evaluate_run(run, options)
         _warn(asked.notes)
         return Evaluation(kind, asked.results or {}, asked.folder, asked.predictions, asked.count)
@@ -99,9 +107,9 @@ def _evaluate(run: Path, file: Source | None, questions: Source | None, **settin
     with console.working("evaluating ..."):
         if kind == by_kind.TEXT:
             of_text = {name: settings[name] for name in TEXT}
-            measured = by_kind.evaluate_text_file(run, Path(file), outputs=outputs, out=out, **of_text)
+            measured = by_kind.evaluate_text_file(run, file, outputs=outputs, out=out, **of_text)
         else:
-            measured = by_kind.evaluate_labelled_file(run, Path(file), settings["device"], outputs, out)
+            measured = by_kind.evaluate_labelled_file(run, file, settings["device"], outputs, out)
     _warn(measured.notes)
     return Evaluation(kind, measured.results, measured.folder, measured.predictions, measured.count)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +66,7 @@ def _start(
     inputs = Inputs(path, bool(overwrite))
     given = _of_model(model, job, name, kind) | keys_of(kind, options)
     if data is not None:
-        given[DATA[job]] = data
+        given[DATA[job]] = list(data) if isinstance(data, Iterator) else data  # the settings are read twice
     given = {key: _named(key, value) for key, value in _varied(given, name).items()}
     config = load(kind, recipe, inputs.settings(kind, given, stream=job == "language"))
     stored = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from attnlab.api.handed import content_of
 from attnlab.base import console, trust
 from attnlab.base.errors import UserError
 from attnlab.base.files import unlike, write_text
@@ -18,6 +19,10 @@ from attnlab.config.gpt import GPTSection
 from attnlab.config.recipe import Key, find_setting, flag_of, leaves
 from attnlab.config.sections import Section, is_path
 from attnlab.runs.folder import INPUTS, is_run, may_begin, must_be_free
+
+TEXTS, LABELLED = "texts", "labelled texts"
+TASK: Key = ("data", "task")
+SPLITS: tuple[Key, ...] = (("data", "dev"), ("data", "test"))
 
 
 def keys_of(kind: type[Section], settings: Mapping[str, Any]) -> dict[Key, Any]:
@@ -46,36 +51,22 @@ class Inputs:
     def settings(self, kind: type[Section], given: Mapping[Key, Any], stream: bool) -> dict[Key, Any]:
         """The given settings, with objects of Python replaced by files where a file is expected."""
         fields = leaves(kind)
-        return {key: self._value(key, value, is_path(fields[key][0]), stream) for key, value in given.items()}
+        return {key: self._value(key, value, _content(key, fields), stream) for key, value in given.items()}
 
-    def _value(self, key: Key, value: Any, is_file: bool, stream: bool) -> Any:
+    def _value(self, key: Key, value: Any, content: str | None, stream: bool) -> Any:
         if isinstance(value, PathLike):
             return os.fspath(value)
         if getattr(value, "ndim", None) == 0:
             return value.item()  # a number of numpy or torch
-        if not is_file or value is None:
+        if content is None or value is None:
             return value
+        name = key[-1]
         if isinstance(value, str):
             if "\n" in value:
-                raise UserError(f"{key[-1]} is a text with several lines, and a str is a path: hand in a list, [text].")
+                raise UserError(f"{name} is a text with several lines, and a str is a path: hand in a list, [text].")
             return value
-        return self._texts(key[-1], value, stream and key[-1] == "corpus")
-
-    def _texts(self, name: str, value: Any, stream: bool) -> str:
-        """A list of texts, or of pairs of question and answer, as a file."""
-        parts = list(value) if isinstance(value, Iterable) and not isinstance(value, Mapping | bytes) else []
-        if parts and all(isinstance(part, str) for part in parts):
-            if not stream and any("\n" in part for part in parts):
-                raise UserError(f"{name}: a text contains a new line; every text is one document on one line.")
-            return self.add(f"{name}.txt", "\n".join(parts) + "\n")
-        if parts and all(_is_pair(part) for part in parts):
-            if any("\n" in text or "\t" in text for pair in parts for text in pair):
-                raise UserError(f"{name}: a question or an answer contains a tab or a new line: replace it by a space.")
-            return self.add(f"{name}.tsv", "".join(f"{question}\t{answer}\n" for question, answer in parts))
-        raise UserError(
-            f"{name}: expected a path, a list of texts or a list of (question, answer) pairs, "
-            f"got {'an empty list' if parts == [] and isinstance(value, list) else type(value).__name__}."
-        )
+        ending, text = content_of(name, value, stream=stream and name == "corpus", labelled=content == LABELLED)
+        return self.add(f"{name}{ending}", text)
 
     def attention(self, name: str, section: GPTSection) -> str:
         """A class handed in becomes a file of the run; where that is impossible it keeps its name in this process."""
@@ -122,5 +113,8 @@ class Inputs:
             raise
 
 
-def _is_pair(part: Any) -> bool:
-    return isinstance(part, tuple | list) and len(part) == 2 and all(isinstance(text, str) for text in part)
+def _content(key: Key, fields: Mapping[Key, Any]) -> str | None:
+    """What a setting holds that is the path of a file: texts or labelled texts; None for another setting."""
+    if key == TASK or (TASK in fields and key in SPLITS):
+        return LABELLED
+    return TEXTS if is_path(fields[key][0]) else None

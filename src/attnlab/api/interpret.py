@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attnlab.api.arguments import checked
+from attnlab.api.handed import as_file
 from attnlab.base.errors import UserError
 
 if TYPE_CHECKING:
+    from attnlab.api.handed import Examples
     from attnlab.interpret.ablation import Ablation, Curve
     from attnlab.interpret.head_history import HeadHistory
     from attnlab.interpret.heads import HeadReport
@@ -71,7 +73,7 @@ def head_history(
 @checked
 def ablate(
     run: Source,
-    data: Source | None = None,
+    data: Examples | None = None,
     *,
     text: str | None = None,
     parts: Sequence[str] | None = None,
@@ -82,6 +84,7 @@ def ablate(
 ) -> Ablation:
     """What removing each head changes, the most harmful first: `data` is a text, questions or labelled texts.
 
+    `data` is a file, or a list, an array or a data frame of the texts or pairs themselves.
     `what` removes every head, attention or mlp, one by one; `parts` only some: "2.1" (a head), "2.attention", "2.mlp".
     `how` replaces by zero, mean or resample. At most `most` examples are used.
     """
@@ -89,7 +92,7 @@ def ablate(
     from attnlab.interpret.measured import open_measured
     from attnlab.interpret.removal import parts_of, read_part
 
-    measured = open_measured(Path(run), _path(data), text, most)
+    measured = open_measured(Path(run), as_file(Path(run), "data", data), text, most)
     chosen = [read_part(part) for part in _several(parts)] if parts else parts_of(measured.model, what)
     return remove(measured, chosen, how, seed)
 
@@ -97,7 +100,7 @@ def ablate(
 @checked
 def removal_curve(
     run: Source,
-    data: Source | None = None,
+    data: Examples | None = None,
     *,
     text: str | None = None,
     how: str = "mean",
@@ -113,7 +116,7 @@ def removal_curve(
     from attnlab.interpret.ablation import removal_curve as curve
     from attnlab.interpret.measured import open_measured
 
-    measured = open_measured(Path(run), _path(data), text, most)
+    measured = open_measured(Path(run), as_file(Path(run), "data", data), text, most)
     if ablation is None:
         ablation = remove(measured, how=how, seed=seed)
     elif (ablation.run, ablation.source, ablation.examples) != (measured.name, measured.source, measured.count):
@@ -124,7 +127,7 @@ def removal_curve(
 @checked
 def trace(
     run: Source,
-    questions: Source | None = None,
+    questions: Examples | None = None,
     *,
     corruption: str = "noise",
     noise: float = 3.0,
@@ -150,7 +153,7 @@ def trace(
     )
     if sites:
         options = replace(options, sites=tuple(_several(sites)))
-    return follow(open_asked(Path(run), _path(questions), most), options)
+    return follow(open_asked(Path(run), as_file(Path(run), "questions", questions), most), options)
 
 
 @checked
@@ -159,7 +162,7 @@ def lens(
     text: str | None = None,
     *,
     answer: str | None = None,
-    questions: Source | None = None,
+    questions: Examples | None = None,
     most: int | None = None,
 ) -> TextLens | QuestionLens:
     """The logit lens on a text, or without one on the questions of a run; `answer` is what follows the text."""
@@ -176,20 +179,10 @@ def lens(
     if text is None:
         if is_run(Path(run)) and not has_questions(Path(run)):
             raise UserError(f"{run} was not trained on questions: give a text with --text.")
-        return lens_questions(open_asked(Path(run), _path(questions), most))
+        return lens_questions(open_asked(Path(run), as_file(Path(run), "questions", questions), most))
     trained = load_gpt(Path(run))
     return lens_text(trained.model, trained.vocabulary, text, answer, os.fspath(run), has_questions(Path(run)))
 
 
-def _path(file: Source | None) -> Path | None:
-    return None if file is None else Path(file)
-
-
 def _several(names: str | Sequence[str]) -> Sequence[str]:
     return [names] if isinstance(names, str) else names
-
-
-def _must_be_text(**texts: object) -> None:
-    for name, text in texts.items():
-        if not isinstance(text, str | None):
-            raise UserError(f"{name}: expected a text, got {type(text).__name__}.")

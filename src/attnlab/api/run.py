@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from attnlab.api.gpt import Attention
+    from attnlab.api.handed import Examples
     from attnlab.evaluation.writing import Writing
     from attnlab.interpret.ablation import Ablation
     from attnlab.interpret.heads import HeadReport
@@ -151,7 +152,7 @@ class Run:
         answers = answer(gpt.model, gpt.vocabulary, questions)
         return answers[0] if isinstance(question, str) else answers
 
-    def evaluate(self, file: str | Path | None = None, **settings: Any) -> Evaluation:
+    def evaluate(self, file: Examples | None = None, **settings: Any) -> Evaluation:
         """The run measured on questions, a text or labelled texts, by its kind: `lab.evaluate`."""
         return evaluate(self.path, file, **settings)
 
@@ -163,11 +164,11 @@ class Run:
         """Which heads look at the previous token, copy, and so on: `lab.heads`."""
         return interpret.heads(self.path, text, **options)
 
-    def ablate(self, data: str | Path | None = None, **options: Any) -> Ablation:
+    def ablate(self, data: Examples | None = None, **options: Any) -> Ablation:
         """What changes when a head, a mixer or an MLP is removed: `lab.ablate`."""
         return interpret.ablate(self.path, data, **options)
 
-    def trace(self, questions: str | Path | None = None, **options: Any) -> Trace:
+    def trace(self, questions: Examples | None = None, **options: Any) -> Trace:
         """Where in the model a name becomes the answer: `lab.trace`."""
         return interpret.trace(self.path, questions, **options)
 

@@ -25,9 +25,10 @@ from attnlab.jobs.registry import KINDS
 from attnlab.runs.folder import INPUTS, ROOT, called_from_python, fresh_path
 
 if TYPE_CHECKING:
+    from attnlab.api.handed import Examples
     from attnlab.jobs.job import RunOptions
 
-    Data = str | Path | list[str] | list[tuple[str, str]] | None
+    Data = Examples | None
 
 ATTENTION: Key = ("model", "attention")
 DATA: dict[str, Key] = {

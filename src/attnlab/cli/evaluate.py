@@ -115,7 +115,7 @@ def evaluate(
     from attnlab.api.evaluate import evaluate as measure
     from attnlab.evaluation import by_kind
 
-    _must_suit(context, run, by_kind.file_kind(run, file, questions))
+    _must_suit(context, run, by_kind.file_kind(run, file is not None, questions is not None))
     with called_by_command():
         measured = measure(
             run,

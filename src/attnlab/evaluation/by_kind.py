@@ -36,8 +36,8 @@ class FileEvaluation:
     notes: list[str]
 
 
-def file_kind(run: Path, file: Path | None, questions: Path | None = None) -> str:
-    """What a run is evaluated on: QUESTIONS, TEXT or LABELLED.
+def file_kind(run: Path, file: bool, questions: bool) -> str:
+    """What a run is evaluated on, QUESTIONS, TEXT or LABELLED, where a file or questions are given or not.
 
     Pretraining can have questions mixed in: a pretrained model without FILE is asked, its own questions if none are
     given.
@@ -45,7 +45,7 @@ def file_kind(run: Path, file: Path | None, questions: Path | None = None) -> st
     kind = "classify" if is_export(run) else read_record(run)["kind"]
     if kind not in FILE_OF:
         raise UserError(f"{run} is not a single run but a {kind}: evaluate one of its runs.")
-    asked = file is None and (questions is not None or kind == "pretrain")
+    asked = not file and (questions or kind == "pretrain")
     return QUESTIONS if asked and FILE_OF[kind] == TEXT else FILE_OF[kind]
 
 

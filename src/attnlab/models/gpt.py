@@ -133,7 +133,8 @@ class GPT(nn.Module):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
         self.norm = build_norm(shape.norm, shape.width)
         self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
-        self.apply(_initialise)
+        for module in self.modules():  # each once: a person's own mixer is found under two names
+            _initialise(module)
         if shape.zero_init:
             self._zero_outputs()
         if shape.tied:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,17 +17,6 @@ from attnlab.config.classify import TextsSection
 from attnlab.data.tasks.catalog import read_texts
 from attnlab.data.tasks.labelled import label_word
 
-
-class Column:
-    """What a Series and a DataFrame of pandas have in common with those of polars."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = np.array(values, dtype=object)
-
-    def to_numpy(self) -> np.ndarray:
-        return self.values
-
-
 TEXTS = ["a film", "", "\u2028 \t\"quoted\" 'text'\r\n\x00\ufeff{}\x85", "ﬁlm 🎬"]
 FORMS = {
     "list": TEXTS,
@@ -34,14 +24,15 @@ FORMS = {
     "array of str": np.array(TEXTS),
     "array of objects": np.array(TEXTS, dtype=object),
     "one column": np.array(TEXTS, dtype=object)[:, None],
-    "Series": Column(TEXTS),
-    "column of a DataFrame": Column([[text] for text in TEXTS]),
+    "Series": pandas.Series(TEXTS),
+    "Series of strings": pandas.Series(TEXTS, dtype="string"),
+    "column of a DataFrame": pandas.DataFrame({"text": TEXTS}),
 }
 PAIR_FORMS = {
     "list of tuples": [("a", "b"), ("c", "")],
     "list of lists": [["a", "b"], ["c", ""]],
     "array": np.array([["a", "b"], ["c", ""]]),
-    "DataFrame": Column([["a", "b"], ["c", ""]]),
+    "DataFrame": pandas.DataFrame({"question": ["a", "c"], "passage": ["b", ""]}),
 }
 
 
@@ -66,7 +57,8 @@ WRONG = {
     "a number": (["a", 5], r"X\[1\] is 5, expected a text"),
     "bytes inside": ([b"a"], r"X\[0\] is b'a'"),
     "None": (["a", None], r"X\[1\] is missing"),
-    "NaN": (Column(["a", float("nan")]), r"X\[1\] is missing"),
+    "NaN": (pandas.Series(["a", float("nan")]), r"X\[1\] is missing"),
+    "NA": (pandas.Series(["a", None], dtype="string"), r"X\[1\] is missing"),
     "three columns": (np.array([["a", "b", "c"]]), r"shape \(1, 3\)"),
     "a cube": (np.array([[["a"]]]), r"shape \(1, 1, 1\)"),
     "a pair and a text": ([("a", "b"), "c"], r"X\[1\] is 'c', expected a pair"),
@@ -156,7 +148,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "another length": ({"y": ["a"]}, "X has 4 texts and y 1 labels"),
     "one class": ({"y": ["a"] * 4}, "y has one class only, .*'a'"),
     "measurements": ({"y": [0.1, 0.2, 0.3, 0.4]}, "Unknown label type"),
-    "a missing label": ({"y": [1.0, 0.0, float("nan"), 1.0]}, "NaN"),
+    "a missing label": ({"y": [1.0, 0.0, float("nan"), 1.0]}, r"y\[2\] is missing, expected a label"),
+    "NaN": ({"y": np.array([1.0, 0.0, float("nan"), 1.0])}, "NaN"),
+    "None among words": ({"y": pandas.Series(["a", None, "b", "a"])}, r"y\[1\] is missing, expected a label"),
+    "NA": ({"y": pandas.Series(["a", "b", None, "a"], dtype="string")}, r"y\[2\] is missing, expected a label"),
     "a share of all": ({"share": 1.0}, "dev_share: expected a number between 0 and 1, got 1.0"),
     "a share in words": ({"share": "half"}, "dev_share: expected a number"),
     "too few": ({"X": ["a", "b"], "y": [0, 1]}, "too few different texts"),
