@@ -113,7 +113,8 @@ def problem2_findings(results: dict[str, Results]) -> str:
     ):
         if names:
             shown = ", ".join(f"`{name}` (p {numbers.p(f'against_best.{name}.p')})" for name in names)
-            lines.append(f"- {what}, by McNemar's test of the answers to the same reviews, each alone: {shown}.")
+            test = "McNemar's test of the answers to the same reviews, not corrected for several tests"
+            lines.append(f"- {what}, by {test}: {shown}.")
     return "\n".join(lines)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import shlex
@@ -104,6 +105,13 @@ def test_the_commands_as_printed(knowledge: Load, place: Path, capsys: pytest.Ca
         names = set(archive.namelist())
     assert names == set(re.findall(r"^ *[\d,]+  (\S+)$", listed, re.MULTILINE)), "it lists what is in it"
     assert {"src/run.py", "vanilla.model.params", "synthesizer.pretrain.test.predictions"} <= names
+
+
+def test_the_parts_of_the_document_are_marked(knowledge: Load) -> None:
+    """[part c] to [part g] stand where the code of each part is."""
+    marked = {"pretrain": ["f", "e"], "finetune": ["c", "f"], "evaluate": ["d"], "make_model": ["c", "g"]}
+    for function, parts in marked.items():
+        assert re.findall(r"\[part (\w)\]", inspect.getsource(getattr(knowledge("run"), function))) == parts
 
 
 def test_a_printed_command_in_a_shell_at_full_size(

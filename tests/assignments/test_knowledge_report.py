@@ -94,7 +94,8 @@ def test_parts_without_pretraining_in_words(write_up: dict[str, Any]) -> None:
         "| Where was Bob born? | Oslo | Bonn | k |",
     ]
     older = {name: value for name, value in result("", 10).items() if name != "examples"}
-    assert "of `ten-minutes` on dev" in next(write_up["examples"]({"fast-vanilla": older, "ten-minutes": result("", 9)}))
+    two = {"fast-vanilla": older, "ten-minutes": result("", 9)}
+    assert "of `ten-minutes` on dev" in next(write_up["examples"](two)), "the longest that has some"
     for name in ("scratch", "course", "examples"):
         assert list(write_up[name]({})) == []
 

@@ -25,8 +25,9 @@ def costs(store: Store) -> Iterator[str]:
     for results in store.find("A2S[23]*"):
         parts = results.get("cells") or [run for runs in results.get("runs", {}).values() for run in runs.values()]
         minutes = sum(part["seconds"] for part in parts or [results]) / 60
-        machine = results["machine"]
-        rows.append([f"`{results['command']}`", f"{minutes:.1f}", f"{machine['cpu']}, {machine['cores']} core{'s' if machine['cores'] != 1 else ''}"])
+        cpu, cores = results["machine"]["cpu"], results["machine"]["cores"]
+        machine = f"{cpu}, {cores} core{'s' if cores != 1 else ''}"
+        rows.append([f"`{results['command']}`", f"{minutes:.1f}", machine])
     if rows:
         yield from table(("command", "minutes", "machine"), *rows)
 

@@ -178,9 +178,10 @@ class _Job:
         config.machine = resolve(config.machine)
         speed = measure_speed(self.trainer.model, NextCharacter(), batches, config)
         time, hint = clock(speed.seconds_per_step * steps), f" {self.trainer.hint}" if self.trainer.hint else ""
+        units = "hours:minutes:seconds" if time.count(":") == 2 else "minutes:seconds"
         console.say(
             f"{self.trainer.label}: {steps:,} steps will take about {time} on this CPU "
-            f"(hours:minutes:seconds, measured on a few of them in {config.machine.precision}).{hint}"
+            f"({units}, measured on a few of them in {config.machine.precision}).{hint}"
         )
 
 
