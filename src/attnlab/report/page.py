@@ -115,8 +115,13 @@ def write_run_page(run: Path, passages: Sequence[Passage] = (), status: Mapping[
         ),
     ]
     path = run / "report.html"
-    write_page(path, title_of(run), lead, page, warning=record.get("collapsed", ""))
+    write_page(path, title_of(run), lead, page, warning=first_words(record))
     return path
+
+
+def first_words(record: Mapping[str, Any]) -> str:
+    """What must be known before any number: a collapse, a result at chance, one below a baseline."""
+    return " ".join(filter(None, (record.get("collapsed", ""), record.get("verdict", ""))))
 
 
 def title_of(run: Path) -> str:

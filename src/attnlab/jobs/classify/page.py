@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from attnlab.jobs.classify.beside import baselines_passage
 from attnlab.models.pretrained.tuned import classes_of
 from attnlab.report import figures
 from attnlab.report.figures import reliability
@@ -38,7 +39,9 @@ def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
         return []
     classes = classes_of(run, record)
     scores = {split: scores_of(examples, classes) for split, examples in predictions.items() if examples}
-    return [_classes(run, record, classes, scores), _mistakes(dev), _confidence(run, dev)]
+    beside = baselines_passage(run, record)
+    first = [beside] if beside is not None else []
+    return [*first, _classes(run, record, classes, scores), _mistakes(dev), _confidence(run, dev)]
 
 
 def scores_of(examples: Sequence[PredictedExample], classes: Sequence[str]) -> Scores:
