@@ -14,8 +14,9 @@ from attnlab.base.errors import UserError
 from attnlab.cli.compare import REQUEST
 from attnlab.config import check
 from attnlab.config.axes import parse_choices
-from attnlab.config.classify import METHOD_RATES, METHODS, usual_rate
+from attnlab.config.classify import METHODS
 from attnlab.config.sections import OPTIMIZERS
+from attnlab.config.usual import SIZES, USUAL, usual_rate
 from attnlab.experiments.cells import Cell, variants
 from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison, view_of
 from attnlab.experiments.config import comparison_of
@@ -94,7 +95,7 @@ def rates(config: Any) -> dict[str, float]:
     """The rates with which the runs of each variant would start."""
     configs = {variant.label: job_config(config, Cell(variant, 0), {}) for variant in variants(config)}
     for each in configs.values():
-        each.fill_in_rate()
+        each.fill_in(110_000_000, 1000)
     return {label: each.optimizer.lr for label, each in configs.items()}
 
 
@@ -102,13 +103,15 @@ def test_every_one_with_every_other_each_at_its_usual_rate() -> None:
     config = comparison(methods="full,head", optimizers="adamw,sgd:lr=0.3")
     assert rates(config) == {"full + adamw": 5e-5, "full + sgd": 0.3, "head + adamw": 1e-2, "head + sgd": 0.3}
     plain = comparison(methods="full", optimizers="adamw,sgd")
-    assert rates(plain) == {"adamw": 5e-5, "sgd": usual_rate("full", "sgd")}
+    assert rates(plain) == {"adamw": 5e-5, "sgd": usual_rate("full", "sgd", 110e6)}
     said = check(
         comparison_of("classify"), SMALL | {"optimizer": {"lr": 5e-5}, "compare": {"methods": "full,head:lr=1"}}
     )
     assert rates(said) == {"full": 5e-5, "head": 1.0}
     assert rates(comparison(vary="optimizer.lr=1,2")) == {"lr=1": 1.0, "lr=2": 2.0}
-    assert set(METHOD_RATES) == set(METHODS) and all(usual_rate("full", name) > 0 for name in OPTIMIZERS)
+    assert set(USUAL) == set(METHODS) and all(usual_rate("full", name, 1e8) > 0 for name in OPTIMIZERS)
+    falling = [usual_rate("full", "adamw", size) for size in (1, *SIZES)]
+    assert falling == sorted(falling, reverse=True) and len(set(falling)) == len(falling)  # the larger, the lower
 
 
 def test_the_flags_say_that_it_is_classification() -> None:

@@ -252,6 +252,9 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         if "test" not in data.splits:
             raise UserError(f"{run}: {data.name} has no test split.")
         scores = trained.score(data.splits["test"])
+        place = run / "evaluations" / "test"
+        place.mkdir(parents=True, exist_ok=True)
+        write_predictions(place, "test", predicted_examples(data.splits["test"], data.classes, scores))
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
     @classmethod

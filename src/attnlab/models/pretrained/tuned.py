@@ -192,7 +192,8 @@ def classes_of(run: Path, record: Mapping[str, Any]) -> tuple[str, ...]:
 def load_for_tuning(config: ClassifyConfig, classes: Sequence[str]) -> LoadedClassifier:
     """The model that a configuration names, with the weights frozen and added that its tuning method needs."""
     model, tuning = config.model, config.tuning
-    pooling, head = model.pooling, model.head
+    pooling: str = model.pooling
+    head: str = model.head
     if config.is_fitted:
         pooling = frozen_pooling(model.name) if pooling == "auto" else pooling
         head = "linear"
