@@ -56,7 +56,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comparison(**compare: Any) -> Any:
-    return check(comparison_of("classify"), SMALL | {"compare": {"job": "classify"} | compare})
+    return check(comparison_of("classify"), SMALL | {"compare": {"job": "classify", "baselines": False} | compare})
 
 
 @pytest.mark.parametrize(

@@ -167,3 +167,27 @@ def test_json_of_the_vocabulary_is_plain(tmp_path: Path, fit: Make, reviews: Pat
     run = fit(tmp_path / "run", "tfidf", reviews, data={"max_tokens": None}, **WORDS)
     content = json.loads((run / "words.json").read_text())
     assert "good" in content["vocabulary"]["words"] and "words.json" in read_record(run)["files"]
+
+
+@pytest.mark.parametrize("name", ["bert", "tfidf"])
+def test_predictions_and_exports_have_the_temperature_of_dev(
+    tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path, name: str
+) -> None:
+    model = tiny_model("bert") if name == "bert" else "tfidf"
+    sections: dict[str, Any] = {} if name == "bert" else {"data": {"max_tokens": None}, **WORDS}
+    run = fit(tmp_path / "run", model, reviews, **sections)
+    record, examples = read_record(run), read_examples(run, "test")
+    temperature = record["results"]["temperature"]
+    assert examples is not None and temperature != pytest.approx(1.0, abs=1e-3)
+    assert record["calibration"]["dev"]["after"]["loss"] < record["calibration"]["dev"]["before"]["loss"]
+    export(run, tmp_path / "out")
+    for folder in (run, tmp_path / "out"):
+        found = shares(load_trained(folder, "cpu"), [example.text for example in examples])
+        assert np.allclose(found.max(1).values, [example.probability for example in examples], atol=1e-5)
+    changed = json.loads((run / "run.json").read_text())
+    changed["results"]["temperature"] = 1.0
+    (run / "run.json").write_text(json.dumps(changed))
+    without = shares(load_trained(run, "cpu"), [example.text for example in examples])
+    assert torch.allclose((without.log() / temperature).softmax(-1), found, atol=1e-5)
+    page = (run / "report.html").read_text()
+    assert "accuracy by confidence on test, before" in page and "share answered" in page

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from attnlab.runs.paired import SIGNIFICANT, PairedRuns, pair_runs
 from attnlab.runs.predictions import read_predictions, write_predictions
 from attnlab.stats.intervals import Proportion
 from attnlab.stats.scores import Scores
+from attnlab.stats.significance import holm
 
 FOLDER = "baselines"
 
@@ -139,13 +140,14 @@ def below(run: Path, split: str) -> list[str]:
 
 
 def pairs_of(run: Path, split: str) -> dict[str, PairedRuns]:
-    """The run against each of its baselines, on the same examples."""
+    """The run against each of its baselines, on the same examples, corrected for their number."""
     own, found = read_predictions(run, split), {}
     for name in baselines_in(run):
         other = read_predictions(run / FOLDER / name, split)
         if own is not None and other is not None:
             found[name] = pair_runs(("this run", TITLES[name]), (own, other), [(own, other)])
-    return found
+    adjusted = holm([pair.discordant.p for pair in found.values()])
+    return {name: replace(pair, adjusted=p) for (name, pair), p in zip(found.items(), adjusted, strict=True)}
 
 
 def baselines_in(run: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ ABOUT = (
 )
 PAIRED = (
     "On the same {split} rows: p is McNemar's exact test, the interval a bootstrap over the rows. One run each: it "
-    "says nothing about other seeds."
+    "says nothing about other seeds. Holm's correction is for the number of baselines."
 )
 
 
@@ -57,22 +57,19 @@ def baselines_passage(run: Path, record: Mapping[str, Any]) -> Passage | None:
     pairs = list(pairs_of(run, split).values())
     drawn = bars(
         [OneRow(label, values) for label, values in rows.items()],
-        [measure for measure in ACCURACIES if measure.name in results],
+        [measure for measure in ACCURACIES if measure.name in results and measure.split in sizes],
         [],
     )
-    details = pair_details(pairs)
-    keep = [place for place, title in enumerate(details.header) if title != "p after Holm"]
-    tested = Table([details.header[n] for n in keep], [[row[n] for n in keep] for row in details.rows])
     return Passage(
         "Beside baselines",
         [ABOUT, PAIRED.format(split=split)],
-        [_table(rows, sizes), tested],
+        [_table(rows, sizes), *([pair_details(pairs)] if pairs else [])],
         [draw(run, "baselines", drawn, "Accuracy on dev and test, one run each.")],
     )
 
 
 def _table(rows: Mapping[str, Mapping[str, Any]], sizes: Mapping[str, int]) -> Table:
-    splits = [split for split in ("dev", "test") if f"{split}_accuracy" in rows["this run"]]
+    splits = [split for split in ("dev", "test") if split in sizes and f"{split}_accuracy" in rows["this run"]]
     header = ["", *[f"{split} accuracy (95%)" for split in splits], *[f"{split} macro F1" for split in splits]]
     shown = []
     for label, values in rows.items():

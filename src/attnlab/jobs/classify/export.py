@@ -139,6 +139,7 @@ def _about(trained: TunedClassifier, form: str, record: dict[str, Any]) -> dict[
         "form": form,
         "classes": list(trained.classes),
         "max_tokens": trained.longest,
+        "temperature": trained.temperature,
         "columns": trained.columns._asdict() if trained.columns else None,
         "base": {"name": config.model.name, "weights": record["data"].get("weights")},
         "config": {"model": _model_section(trained, form), "tuning": config.tuning.model_dump(), "data": data},

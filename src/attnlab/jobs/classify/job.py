@@ -23,6 +23,7 @@ from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.evaluation.labelled import predicted_examples
 from attnlab.jobs.classify import baselines, collapse, folds, joint
 from attnlab.jobs.classify.built import Built, build, word_vectors
+from attnlab.jobs.classify.calibration import calibrate
 from attnlab.jobs.classify.rate import find_rate
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
@@ -116,16 +117,19 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             load_best(model, run.path)
-            scores: dict[str, Scores] = {
+            raw: dict[str, Scores] = {
                 split: Scores(predict(model, examples[split], device), labels[split])
                 for split in ("dev", "test")
                 if split in examples
             }
+            scores, calibration = calibrate(raw, fit=config.watch.overfit is None)
+            run.update_record(calibration=calibration)
             if data.skipped:
                 write_bad_rows(data.skipped, run.path / SKIPPED_ROWS)
             cost = {"feature_seconds": built.seconds} if built.seconds else {}
             chosen = {"c": fitted[0].c} if fitted and fitted[0].c is not None else {}
-            return cost | chosen | self._finish(run, data, built, scores, device)
+            temperature = {"temperature": calibration["temperature"]}
+            return cost | chosen | temperature | self._finish(run, data, built, scores, device)
 
         train, callbacks = examples["train"], list[Callback]([watch])
         if config.tuning.adversarial and built.loaded is not None:

@@ -11,6 +11,7 @@ An exported folder contains
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,8 @@ class TunedClassifier:
     device: str = "cpu"
     words: WordReader | None = None
     """Reads the texts of a linear classifier, which has no tokens."""
+    temperature: float = 1.0
+    """By which logits are still to be divided."""
 
     @property
     def paired(self) -> bool:
@@ -94,7 +97,7 @@ class TunedClassifier:
 
     def logits(self, texts: EncodedTexts) -> Tensor:
         """(N, K), in the order of the texts."""
-        logits = predict(self.model, texts, self.device)
+        logits = predict(self.model, texts, self.device) / self.temperature
         if logits.shape[-1] != len(self.classes):
             raise UserError(f"{self.run} names {len(self.classes)} classes, and its weights have {logits.shape[-1]}.")
         return logits
@@ -125,7 +128,8 @@ def load_run(run: Path) -> TunedClassifier:
     if not isinstance(columns, dict | None):
         raise UserError(f"{run} has no valid record of its columns: start it again.")
     if config.is_linear:
-        return _load_linear_run(run, config, classes, Columns(**columns) if columns else None)
+        words = _load_linear_run(run, config, classes, Columns(**columns) if columns else None)
+        return calibrated(words, temperature_of(record))
     if not isinstance(data.get("weights"), str):
         raise UserError(f"{run} has no valid record of its base model: start it again.")
     loaded = load_for_tuning(config, classes)
@@ -137,16 +141,10 @@ def load_run(run: Path) -> TunedClassifier:
     elif config.joint.mlm is not None:
         trained = joint_model(loaded, config.tuning.method)
     load_best(trained, run)
-    return TunedClassifier(
-        run,
-        config,
-        loaded.model,
-        loaded.tokenizer,
-        classes,
-        min(config.data.max_tokens or loaded.longest, loaded.longest),
-        Columns(**columns) if columns else None,
-        loaded.folder,
-    )
+    longest = min(config.data.max_tokens or loaded.longest, loaded.longest)
+    columns_of = Columns(**columns) if columns else None
+    found = TunedClassifier(run, config, loaded.model, loaded.tokenizer, classes, longest, columns_of, loaded.folder)
+    return calibrated(found, temperature_of(record))
 
 
 def _load_linear_run(
@@ -187,6 +185,28 @@ def classes_of(run: Path, record: Mapping[str, Any]) -> tuple[str, ...]:
     if not isinstance(classes, list) or not classes or not all(isinstance(name, str) for name in classes):
         raise UserError(f"{run} has no valid record of its classes: start it again.")
     return tuple(classes)
+
+
+def calibrated(trained: TunedClassifier, temperature: float) -> TunedClassifier:
+    """The logits divided by the temperature that was found on dev: in the weights of the last layer, so that every
+    form of an export has it; of a model that answers with words, beside it."""
+    model = trained.model
+    last = model if isinstance(model, SparseLinear) else model.head.out if isinstance(model, Classifier) else None
+    if last is None:
+        trained.temperature = temperature
+        return trained
+    with torch.no_grad():
+        for weight in last.parameters():
+            weight.div_(temperature)
+    return trained
+
+
+def temperature_of(record: Mapping[str, Any]) -> float:
+    """1 for a run that is not finished, or of an earlier version."""
+    found = record.get("results", {}).get("temperature", 1.0)
+    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 < found < math.inf:
+        raise UserError(f"run.json: temperature is {found!r}, expected a number above 0: restore the file.")
+    return float(found)
 
 
 def load_for_tuning(config: ClassifyConfig, classes: Sequence[str]) -> LoadedClassifier:
@@ -250,7 +270,9 @@ def load_export(folder: Path) -> TunedClassifier:
             raise
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise UserError(f"{folder} cannot be read as an exported classifier ({reason}): export it again.") from None
-    return TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
+    found = TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
+    found.temperature = float(about.get("temperature", 1.0))  # earlier versions have none
+    return found
 
 
 def _load_linear_export(
