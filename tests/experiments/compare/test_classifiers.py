@@ -243,3 +243,40 @@ def test_the_best_for_the_money_is_the_cheapest_near_the_best_on_dev() -> None:
     assert classifier_figures.pareto([(60, 0.9), (5, 0.88), (1, 0.8), (7, 0.85)]) == [(1, 0.8), (5, 0.88), (60, 0.9)]
     (sentence,) = best_value_notes(results)
     assert sentence.startswith("Best for the money: near") and "best, " not in sentence and "90.0%" in sentence
+
+
+def test_baselines_are_variants_on_every_choice_of_rows_and_read_what_the_encoder_reads() -> None:
+    config = comparison(models="tiny,other", methods="full,lora", vary="data.examples=20,30", baselines=True)
+    added = {variant.label: variant for variant in variants(config)[8:]}
+    names = ("majority", "tfidf", "embeddings")
+    assert list(added) == [f"examples={count} + {name}" for count in (20, 30) for name in names]
+    tfidf, vectors = (job_config(config, Cell(added[f"examples=30 + {name}"], 1), {}) for name in names[1:])
+    assert tfidf.is_linear and tfidf.model.encoder == "tiny" and tfidf.data.examples == 30
+    assert (vectors.model.name, vectors.tuning.method, vectors.is_fitted) == ("tiny", "head", True)
+    mine = comparison(models="tfidf,tiny", baselines=True)
+    assert [variant.label for variant in variants(mine)] == ["tfidf", "tiny", "majority", "embeddings"]
+    assert variants(mine)[0].settings["model", "encoder"] == "tiny"
+    assert len(variants(comparison(methods="full,lora", baselines=False))) == 2
+    with pytest.raises(UserError, match="baselines are for classifiers"):
+        check(comparison_of("language"), {"compare": {"baselines": True}})
+
+
+def test_a_new_comparison_has_its_baselines_among_bars_costs_and_paired_tests(models: Path, tmp_path: Path) -> None:
+    config = comparison(models=str(models / "tiny"), seeds=1, baselines=None)
+    root = run_comparison(config, tmp_path / "new")
+    results = gather(root, COMPARISON.saved(root))
+    assert [row.label for row in results.rows] == ["tiny", "majority", "tfidf", "embeddings"]
+    assert all(row.runs for row in results.rows) and not any((root / "cells").rglob("baselines"))
+    content = json.loads((root / "results.json").read_text())
+    assert {(pair["first"], pair["second"]) for pair in content["pairs"]} >= {("tiny", "tfidf"), ("tiny", "embeddings")}
+    first = view_of("classify").first(results)
+    page = (root / "report.html").read_text()
+    assert any(sentence.startswith("Below tfidf") for sentence in first) and first[0] in page
+    assert page.index('role="alert"') < page.index("What came out")
+    cost = view_of("classify").cost(results)
+    assert {row[0]: row[1] for row in cost.rows} == {
+        "tiny": "0.0005",
+        "majority": "fitted",
+        "tfidf": "fitted",
+        "embeddings": "fitted",
+    }
