@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,14 @@ from attnlab.runs.predictions import read_examples, read_predictions
 
 Make = Callable[..., Path]
 WORDS = {"optimizer": {"lr": None}, "training": {}}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_figures() -> Iterator[None]:
+    """Drawing takes longer than training."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("attnlab.report.figures.save", lambda figure, path: "<svg/>")
+        yield
 
 
 def shares(trained: TunedClassifier, texts: list[str]) -> torch.Tensor:
