@@ -108,7 +108,7 @@ def write_run_page(run: Path, passages: Sequence[Passage] = (), status: Mapping[
             "Results", paragraphs=_remarks(record), tables=[results_table(record)] if record.get("results") else []
         ),
         *passages,
-        Passage("Curves", figures=_curves(run)),
+        *([Passage("Curves", figures=_curves(run))] if record.get("steps", 1) else []),  # what is fitted has no course
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
         Passage(
@@ -175,12 +175,17 @@ def _curves(run: Path) -> list[Figure]:
     return curves
 
 
+def _steps(record: Mapping[str, Any], training: Mapping[str, Any]) -> str:
+    done = f"{training.get('step', 0):,}"
+    return f"{done} of {record['steps']:,}" if record.get("steps") else f"none: fitted in {done} iterations"
+
+
 def _cost(record: dict[str, Any]) -> Table:
     training = record.get("training", {})
     rows = [
         ["parameters", f"{record.get('parameters', 0):,}"],
         ["trained parameters", f"{record.get('learning_parameters', 0):,}"],
-        ["steps", f"{training.get('step', 0):,} of {record.get('steps', 0):,}"],
+        ["steps", _steps(record, training)],
         ["tokens", f"{training.get('tokens', 0):,}"],
         ["padding", f"{record.get('padding', 0):.1%}"],
         ["time in training steps", clock(training.get("seconds", 0.0))],

@@ -60,7 +60,7 @@ class ClassifyView(View):
 
     def settings(self, config: CompareConfig, decided: Mapping[str, Any]) -> dict[Key, Any]:
         """The baselines are variants of the comparison: its runs need none of their own."""
-        return {("watch", "baselines"): False} if config.compare.baselines else {}
+        return {("watch", "baselines"): False}
 
     def first(self, results: ComparisonResults) -> list[str]:
         """Variants that are at chance or below a baseline."""
