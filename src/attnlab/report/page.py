@@ -108,7 +108,9 @@ def write_run_page(run: Path, passages: Sequence[Passage] = (), status: Mapping[
             "Results", paragraphs=_remarks(record), tables=[results_table(record)] if record.get("results") else []
         ),
         *passages,
-        *([Passage("Curves", figures=_curves(run))] if record.get("steps", 1) else []),  # what is fitted has no course
+        *(
+            [Passage("Curves", figures=_curves(run))] if record.get("steps") != 0 else []
+        ),  # what is fitted has no course
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
         Passage(
@@ -177,7 +179,8 @@ def _curves(run: Path) -> list[Figure]:
 
 def _steps(record: Mapping[str, Any], training: Mapping[str, Any]) -> str:
     done = f"{training.get('step', 0):,}"
-    return f"{done} of {record['steps']:,}" if record.get("steps") else f"none: fitted in {done} iterations"
+    steps = record.get("steps")
+    return f"none: fitted in {done} iterations" if steps == 0 else f"{done} of {steps or 0:,}"
 
 
 def _cost(record: dict[str, Any]) -> Table:

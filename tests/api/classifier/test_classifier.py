@@ -228,7 +228,7 @@ def test_quiet_and_not(make: Make, texts: list[str], labels: list[str], capfd: p
     made.predict(["good " * 60])
     told = capfd.readouterr().err
     assert "dev (4) taken from the 40" in told and "step 1/1" in told and f"run: {made.run_}" in told
-    assert "reads 36 tokens: 1 of 1 were cut" in told
+    assert "reads 16 tokens: 1 of 1 were cut" in told
 
 
 def test_ctrl_c_ends_a_search(make: Make, texts: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def _short(example: PredictedExample) -> str:
 def accuracy_by_epoch(run: Path, record: Mapping[str, Any]) -> dict[str, figures.Curve]:
     """Accuracy on train and dev at each evaluation."""
     training, count = record.get("training", {}), record["data"]["examples"]["train"]
-    if not training.get("step") or not record.get("steps"):  # what is fitted has no epochs
+    if not training.get("step") or record.get("steps") == 0:  # what is fitted has no epochs
         return {}
     epochs_per_step = training["examples"] / count / training["step"]
     curves: dict[str, figures.Curve] = {}
