@@ -63,15 +63,15 @@ def build(config: ClassifyConfig, data: LabelledSet, read: LabelledSet, device: 
     built = Built(loaded.model, dict(texts), texts, longest, facts, loaded=loaded)
     if longest < config.data.max_tokens:
         built.changes.append(f"the model reads at most {longest} tokens, not {config.data.max_tokens}.")
-    if config.tuning.method == "head":
+    if config.joint.mlm is not None:
+        built.model = joint_model(loaded, config.tuning.method)  # refuses a frozen body
+    elif config.tuning.method == "head":
         start = time.perf_counter()
         head, features = frozen_body(loaded.model, texts, device)
         built.seconds = time.perf_counter() - start
         built.model, built.examples = head, dict(features)
         if config.is_fitted:
             built.fit = lambda: fit_head(head, features["train"], _weights(config, data))
-    elif config.joint.mlm is not None:
-        built.model = joint_model(loaded, config.tuning.method)
     if not config.is_fitted:
         body = sum(weight.numel() for weight in loaded.model.parameters())
         config.fill_in(body, len(data.splits["train"]))

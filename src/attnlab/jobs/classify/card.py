@@ -69,7 +69,7 @@ def card(trained: TunedClassifier, form: str, record: dict[str, Any]) -> str:
     head = yaml.safe_dump({key: value for key, value in header.items() if value}, sort_keys=False).rstrip()
     method = config.tuning.method
     total, learning = record.get("parameters", 0), record.get("learning_parameters", 0)
-    title = f"{TITLES[base].capitalize()}, fitted" if config.is_linear else f"{base}, tuned"
+    title = f"{TITLES[base][0].upper()}{TITLES[base][1:]}, fitted" if config.is_linear else f"{base}, tuned"
     origin = f"{base} ({f'licence: {licence}' if licence else 'its licence is not stated with its weights'})"
     made = "" if config.is_linear else f"- base model: {origin}\n"
     how = "logistic regression" if config.is_fitted else method
