@@ -180,9 +180,10 @@ def test_of_equally_good_weights_those_with_the_lower_loss_are_kept(tmp_path: Pa
     dev = iter([(0.5, 0.7), (0.9, 0.4), (0.9, 0.3), (0.9, 0.35), (0.8, 0.1)])
     trainer = make(
         tmp_path,
+        steps=10,
         evaluate=lambda model: dict(zip(("accuracy", "loss"), next(dev), strict=True)),
         metric=Metric("accuracy", "higher", "loss"),
-        settings={"steps": 10, "evaluate_every": "2 steps"},
+        settings={"evaluate_every": "2 steps"},
     )
     state = trainer.fit()
     assert (state.best, state.best_tie, state.best_step) == (0.9, 0.3, 6)

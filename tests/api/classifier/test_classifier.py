@@ -148,7 +148,7 @@ def test_a_file_has_the_splits_of_the_command(make: Make, texts: list[str], tmp_
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "method": ({"tune": "lorra"}, {}, "tune: tuning.method: unknown tuning method 'lorra': did you mean 'lora'"),
-    "rate": ({"lr": -1}, {}, "lr: optimizer.lr must be greater than 0, got -1"),
+    "rate": ({"lr": -1}, {}, "lr: optimizer.lr: expected a number above 0, got -1"),
     "both lengths": ({"epochs": 2}, {}, "epochs and steps exclude each other"),
     "setting": ({"settings": {"ranc": 3}}, {}, "unknown setting 'ranc': did you mean 'tuning.rank'"),
     "value": ({"settings": {"rank": 0}}, {}, "settings: tuning.rank must be greater than or equal to 1, got 0"),
