@@ -38,8 +38,8 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
-from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.built import encode_splits
+from attnlab.jobs.classify.export import export
 from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.job import Parts, RunOptions
