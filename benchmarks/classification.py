@@ -38,8 +38,9 @@ from attnlab.config.classify import ClassifyConfig
 from attnlab.data.encoded import encode
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
+from attnlab.jobs.classify.built import encode_splits
 from attnlab.jobs.classify.export import export
-from attnlab.jobs.classify.job import ClassifyJob, encode_splits
+from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.engine import train_run
 from attnlab.jobs.job import Parts, RunOptions
 from attnlab.models.pretrained.classifier import predict
@@ -145,6 +146,7 @@ class Bench:
                 use_cpu=True,
                 disable_tqdm=True,
             )
+            assert config.data.max_tokens is not None
             trainer = transformers.Trainer(
                 model,
                 settings,
@@ -252,6 +254,7 @@ class BodyEveryEpoch(ClassifyJob):
     def build(self, device: str) -> Parts:
         data = select_examples(read_texts(self.config.data), self.config.data, self.config.training.seed, None)
         loaded = load_for_tuning(self.config, data.classes)
+        assert self.config.data.max_tokens is not None
         texts = encode_splits(data, loaded, self.config.data.max_tokens)
         labels = torch.tensor(texts["dev"].labels)
 

@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Path:
 def test_classes_mistakes_and_confidence(run: Path) -> None:
     text = write_run_page(run, passages(run, read_record(run))).read_text()
     assert "1,234 of 1,000,000 parameters are trained (0.123%)" in text
-    assert "60.0% (" in text and "Expected calibration error on dev" in text and 'role="alert"' not in text
+    assert "60.0% (" in text and "Expected calibration error on test" in text and 'role="alert"' not in text
     assert text.index("delta delta") < text.index("alpha &lt;b&gt; | about alpha &lt;b&gt;")  # the surest first
     assert "delta " * 150 not in text  # and shortened
     assert "secret" not in text and "Mistakes on test are not shown" in text

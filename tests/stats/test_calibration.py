@@ -13,6 +13,7 @@ from attnlab.stats.calibration import (
     bins,
     calibration_error,
     coverage,
+    temperature,
     threshold_for,
 )
 
@@ -94,3 +95,17 @@ def test_the_best_threshold_is_that_of_the_roc_curve() -> None:
     assert reached == pytest.approx((true - false).max())
     assert best_threshold([0.1, 0.2, 0.8], [False, False, True]) == pytest.approx(0.5)
     assert best_threshold([0.3, 0.3], [True, False]) == 0.3
+
+
+def test_the_temperature_undoes_a_scaling_of_the_logits() -> None:
+    random = np.random.default_rng(0)
+    logits = random.normal(size=(4000, 3)) * 2
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    labels = [int(random.choice(3, p=row)) for row in shares]
+    assert temperature(logits * 5, labels) == pytest.approx(5, rel=0.1)
+    assert temperature(logits / 4, labels) == pytest.approx(0.25, rel=0.1)
+
+
+def test_a_few_right_answers_do_not_make_every_answer_certain() -> None:
+    logits = np.array([[2.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+    assert 0.5 < temperature(logits, [0, 1, 0]) < 1

@@ -176,6 +176,21 @@ def test_the_best_weights_on_dev_are_kept_and_patience_ends_the_run(tmp_path: Pa
     assert best is not None and best.state == {"step": 4, "accuracy": 0.5}
 
 
+def test_of_equally_good_weights_those_with_the_lower_loss_are_kept(tmp_path: Path) -> None:
+    dev = iter([(0.5, 0.7), (0.9, 0.4), (0.9, 0.3), (0.9, 0.35), (0.8, 0.1)])
+    trainer = make(
+        tmp_path,
+        steps=10,
+        evaluate=lambda model: dict(zip(("accuracy", "loss"), next(dev), strict=True)),
+        metric=Metric("accuracy", "higher", "loss"),
+        settings={"evaluate_every": "2 steps"},
+    )
+    state = trainer.fit()
+    assert (state.best, state.best_tie, state.best_step) == (0.9, 0.3, 6)
+    best = Checkpoints(tmp_path).best()
+    assert best is not None and best.state["step"] == 6
+
+
 def test_patience_is_remembered_over_a_stop(tmp_path: Path) -> None:
     request = StopRequest()
     every = {"evaluate_every": "2 steps", "patience": 2}

@@ -50,12 +50,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
     Every fit trains in a run folder of its own: `attnlab predict`, `export`, `resume` and `runs` work with it. The
     estimator holds the path, not the weights.
 
-    model          a short name ('attnlab models list'), a folder, or a name on the hub
+    model          a short name ('attnlab models list'), a folder, or a name on the hub;
+                   or tfidf, embeddings, majority: models without a network to train
     tune           tuning method: full, head, lora, ...
-    epochs, steps  how long to train; give one of them (default: 3 epochs)
-    lr             peak learning rate (default: the usual one of the tuning method)
-    batch_size     texts per batch, 'auto' or 'largest' (default: 32)
-    max_tokens     longer texts are cut
+    epochs, steps  how long to train; give one of them (default: by method, model and number of texts)
+    lr             peak learning rate, or 'auto' (default: the usual one of method and model; tune="head" needs none)
+    batch_size     texts per batch, 'auto' or 'largest' (default: by model and number of texts)
+    max_tokens     longer texts are cut (default: what leaves 95% of the texts whole, up to the model's limit)
     dev_share      of texts handed over, the share held out as dev, on which the best weights are chosen
     random_state   the seed; None: another one for every fit, recorded in the run
     device         auto, cpu, cuda, cuda:1, mps
@@ -74,9 +75,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         tune: str = "full",
         epochs: int | None = None,
         steps: int | None = None,
-        lr: float | None = None,
+        lr: float | str | None = None,
         batch_size: int | str | None = None,
-        max_tokens: int = 128,
+        max_tokens: int | None = None,
         dev_share: float = DEV_SHARE,
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",

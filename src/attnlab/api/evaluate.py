@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 QUESTIONS = ("questions", "corpus", "abstain", "abstain_below", "target_accuracy", "unseen_names", "seed")
 TEXT = ("context", "stride", "per_token")
 LABELLED = ("device",)
+SHARED = ("abstain_below",)
+"""For questions and for labelled texts."""
 
 
 class Evaluation(dict[str, Any]):
@@ -109,7 +111,8 @@ def _evaluate(run: Path, kind: str, file: Path | None, questions: Path | None, *
             of_text = {name: settings[name] for name in TEXT}
             measured = by_kind.evaluate_text_file(run, file, outputs=outputs, out=out, **of_text)
         else:
-            measured = by_kind.evaluate_labelled_file(run, file, settings["device"], outputs, out)
+            below = settings["abstain_below"]
+            measured = by_kind.evaluate_labelled_file(run, file, settings["device"], outputs, out, below)
     _warn(measured.notes)
     return Evaluation(kind, measured.results, measured.folder, measured.predictions, measured.count)
 
@@ -120,6 +123,8 @@ def _must_suit(run: Path, kind: str, settings: Mapping[str, Any]) -> None:
 
     for other, names in ((by_kind.QUESTIONS, QUESTIONS), (by_kind.TEXT, TEXT), (by_kind.LABELLED, LABELLED)):
         for name in names:
+            if kind == by_kind.LABELLED and name in SHARED:
+                continue
             if kind != other and settings[name] != DEFAULTS[name]:
                 raise UserError(f"{name} is for {other}: {run} is evaluated on {kind}.")
     for name in ("abstain_below", "target_accuracy"):

@@ -156,6 +156,8 @@ def _show(path: Path) -> None:
 
     results = gather(path, COMPARISON.saved(path))
     view = view_of(results.job)
+    for sentence in view.first(results):
+        console.result(sentence)
     for table in (view.table(results, brief=True), view.cost(results)):
         print_table(table)
     for sentence in verdicts(results) + view.notes(results):
@@ -171,6 +173,8 @@ def _resumed(folder: Path, recipe: Path | None, flags: dict[Key, Any], settings:
     if not recipe and not flags and not settings:
         return saved
     given = REQUEST.config(recipe, flags, settings, saved.compare.job)
+    if given.compare.baselines is None:
+        given.compare.baselines = saved.compare.baselines
     if given.compare.seeds > saved.compare.seeds:
         saved.compare.seeds = given.compare.seeds
     must_keep(saved, given, given_keys(type(saved), flags, settings), recipe)

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from attnlab.api.evaluate import Evaluation
 
 OF_QUESTIONS, OF_TEXT, OF_LABELLED = "Questions", "A text", "Labelled texts"
+OF_CONFIDENCE = "Questions and labelled texts"
 SHOWN_CLASSES = 12
 
 
 def abstain_below_option(panel: str | None = None) -> Any:
     text = 'Answer "I don\'t know" if the confidence is below P.'
+    text += " Of labelled texts: what that gains and loses." if panel else ""
     return typer.Option("--abstain-below", metavar="P", help=text, rich_help_panel=panel)
 
 
@@ -64,7 +66,7 @@ def evaluate(
         ),
     ] = None,
     abstain: Annotated[bool, abstain_option(OF_QUESTIONS)] = False,
-    abstain_below: Annotated[float | None, abstain_below_option(OF_QUESTIONS)] = None,
+    abstain_below: Annotated[float | None, abstain_below_option(OF_CONFIDENCE)] = None,
     target_accuracy: Annotated[
         float,
         typer.Option(
@@ -202,7 +204,13 @@ def _text_lines(found: Mapping[str, Any]) -> list[str]:
 
 def _class_lines(found: Mapping[str, Any]) -> list[str]:
     interval = _between(found["accuracy_interval"], ".1%")
+    withheld = []
+    if found.get("abstention"):
+        from attnlab.evaluation.page import abstention_line
+
+        withheld = [f"--abstain-below: {abstention_line(found['abstention'])}"]
     return [
+        *withheld,
         f"accuracy: {found['accuracy']:.1%}{interval} of {found['examples']:,} texts",
         f"most common class: {found['most_common_class']:.1%}",
         f"macro F1: {found['macro_f1']:.3f}{_between(found['macro_f1_interval'], '.3f')}",

@@ -20,7 +20,10 @@ def export(
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier export.")] = False,
 ) -> None:
-    """Export a classifier as a plain folder of transformers, adapters merged, with a model card."""
+    """Export a classifier as a folder that needs no other, adapters merged, with a model card.
+
+    It is a plain folder of transformers where that has such a classifier.
+    """
     from attnlab.jobs.classify.export import export as write
 
     form = write(run, to, weights_only, overwrite)
@@ -28,6 +31,8 @@ def export(
     what = {
         "transformers": f"load it with transformers.pipeline('text-classification', '{to}')",
         "words": "a text-to-text model: its README.md shows how to use it",
+        "encoder": "an encoder of transformers and what is on top of it: its README.md shows how to use it",
+        "linear": "a vocabulary and weights",
         "weights": "the trained weights alone",
     }[form]
     console.result(f"exported: {to} ({size / 1e6:,.1f} MB; {what})")

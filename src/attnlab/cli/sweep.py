@@ -142,6 +142,8 @@ def _grown(
     if not (recipe or flags or settings):
         return saved
     config = grown(saved, given)
+    if given.sweep.baselines is None:
+        given.sweep.baselines = saved.sweep.baselines
     for name in GROWS:
         if name in ("vary", "seconds") or ("sweep", name) not in flags:
             setattr(given.sweep, name, getattr(config.sweep, name))
@@ -160,9 +162,12 @@ def _preview(config: SweepConfig) -> None:
 
 def _report(path: Path) -> None:
     from attnlab.experiments.sweep import sweep_results
+    from attnlab.experiments.sweep_baselines import first_words
     from attnlab.experiments.sweep_page import counts, table, verdicts
 
     results, tested = sweep_results(path)
+    if first := first_words(path, results, tested):
+        console.result(first)
     print_table(table(results, most=SHOWN))
     for sentence in verdicts(results, tested):
         console.result(sentence)

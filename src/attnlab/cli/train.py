@@ -171,9 +171,11 @@ def more_steps(saved: Section, given: Section, flags: Iterable[Key]) -> dict[Key
 
 def must_keep(saved: Section, given: Section, flags: Iterable[Key], recipe: Path | None) -> None:
     """Raise for a given setting that differs: a resumed run keeps its configuration."""
-    for key in sorted(flags if recipe is None else leaves(type(given))):
+    typed = set(flags)
+    for key in sorted(typed if recipe is None else leaves(type(given))):
         old, new = value_of(saved, key), value_of(given, key)
-        if new not in (old, "auto"):  # 'auto' was resolved when the run started
+        left_open = new == "auto" or (new is None and key not in typed)  # it was resolved when the run started
+        if new != old and not left_open:
             raise UserError(
                 f"a resumed run keeps its configuration, and {'.'.join(key)} is {old!r} "
                 f"there, not {new!r}: leave it out or start a new run."

@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 from typing import ClassVar, Literal
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from attnlab.base.errors import unknown
 from attnlab.config.job import JobConfig
-from attnlab.config.sections import FilePath, OptimizerSection, ScheduleSection, Section, option
+from attnlab.config.sections import (
+    AUTO_STEPS,
+    BatchSection,
+    FilePath,
+    OptimizerSection,
+    ScheduleSection,
+    Section,
+    TrainingSection,
+    option,
+)
+from attnlab.config.usual import FEW_BATCH, usual_batch, usual_epochs, usual_rate
 
 
 class TextsSection(Section):
@@ -55,7 +65,12 @@ class TextsSection(Section):
     )
     fold: int | None = option(None, "With --folds: train and test this part alone, from 1.", ge=1)
     hold_out: bool = option(True, "Without a test split, take one from the training rows; otherwise there is none.")
-    max_tokens: int = option(128, "Longer texts are cut, of a pair the second; the cuts are reported.", ge=8)
+    max_tokens: int | None = option(
+        None,
+        "Longer texts are cut, of a pair the second; the cuts are reported (default: what leaves 95% of the texts "
+        "whole, up to the model's own limit).",
+        ge=8,
+    )
     examples: int | None = option(
         None, "Use this many training examples, drawn with the seed, every class in its proportion.", ge=1
     )
@@ -78,7 +93,17 @@ class EncoderSection(Section):
     topic: ClassVar[str] = "Model"
     common: ClassVar[tuple[str, ...] | None] = ("name",)
 
-    name: str = option("minilm", "A short name ('attnlab models list'), a folder, or a name on the hub.", "--model")
+    name: str = option(
+        "minilm",
+        "A short name ('attnlab models list'), a folder, or a name on the hub; or a model without a network to train: "
+        "tfidf (logistic regression on TF-IDF), embeddings (on the vectors of a frozen encoder), majority.",
+        "--model",
+    )
+    encoder: str | None = option(
+        None,
+        "Of --model embeddings: the encoder (default: minilm). Of --model tfidf: the encoder whose tokens --max-tokens "
+        "counts (default: texts are read whole).",
+    )
     pooling: Literal["auto", "pooler", "first", "mean", "last"] = option(
         "auto", "The vector of a text: the model's pooler, its first or last token, the mean; auto: as in its training."
     )
@@ -167,52 +192,114 @@ class WatchSection(Section):
     on_collapse: Literal["say", "stop", "retry"] = option(
         "say", "When nearly all inputs get one class: report it (say), stop, or restart at a third of the rate (retry)."
     )
+    baselines: bool = option(
+        True, "Put the most common class, TF-IDF and the frozen encoder, with logistic regression, beside the result."
+    )
     overfit: int | None = option(None, "Check the setup: memorize this many training examples, and nothing else.", ge=2)
 
 
-METHOD_RATES = {
-    "full": 5e-5,
-    "last": 2e-4,
-    "bitfit": 1e-3,
-    "head": 1e-2,
-    "prompt": 1e-2,
-    "prefix": 5e-3,
-    "ia3": 5e-3,
-    **dict.fromkeys(("lora", "dora", "rslora", "loha", "lokr", "oft", "hra"), 5e-4),
-}
-"""With Adam and its relatives: the fewer weights are trained, the higher the rate."""
-OPTIMIZER_FACTORS = {"sgd": 200, "asgd": 2000, "adagrad": 10, "adadelta": 20_000, "adamax": 2, "rmsprop": 0.2}
-"""By how much the usual rate of another optimizer differs: rules of thumb, to start from."""
-
-
-def usual_rate(method: str, optimizer: str) -> float:
-    """Where to start with a tuning method and an optimizer; unknown names are refused elsewhere."""
-    return METHOD_RATES.get(method, METHOD_RATES["full"]) * OPTIMIZER_FACTORS.get(optimizer.lower(), 1)
+MAJORITY, TFIDF, EMBEDDINGS = "majority", "tfidf", "embeddings"
+BASELINES = (MAJORITY, TFIDF, EMBEDDINGS)
+"""Models without a network to train, which every result is put beside."""
+LINEAR = (MAJORITY, TFIDF)
+DEFAULT_ENCODER = "minilm"
 
 
 class RatedOptimizer(OptimizerSection):
     """An optimizer whose rate, unless given, follows from what it tunes."""
 
     topic: ClassVar[str] = OptimizerSection.topic
-    lr: float | None = option(  # type: ignore[assignment]
-        None, "Peak learning rate (default: the usual one of the tuning method and the optimizer).", gt=0
+    lr: float | Literal["auto"] | None = option(  # type: ignore[assignment]
+        None,
+        "Peak learning rate, or 'auto' to find it on dev by a short test of several (default: the usual one of the "
+        "tuning method, the model's size and the optimizer; --tune head needs none).",
+    )
+
+    @field_validator("lr")
+    @classmethod
+    def _positive(cls, rate: float | str | None) -> float | str | None:
+        if isinstance(rate, float) and rate <= 0:
+            raise ValueError(f"expected a number above 0, got {rate:g}")
+        return rate
+
+
+class UsualBatch(BatchSection):
+    """Batches whose size, unless given, follows from the model and the number of rows."""
+
+    topic: ClassVar[str] = BatchSection.topic
+    size: int | Literal["auto", "largest"] | None = option(
+        None,
+        f"Examples per batch (default: by the model's size, fewer for few rows), 'auto' for the most that fit and "
+        f"leave {AUTO_STEPS} steps per epoch, or 'largest' for the most that fit.",
+        "--batch-size",
+    )
+
+    default_size: ClassVar[int | None] = None
+
+
+class TuningSteps(TrainingSection):
+    """A finished classifier is used, not continued, unless its checkpoints are asked for."""
+
+    topic: ClassVar[str] = TrainingSection.topic
+    keep: int | None = option(  # type: ignore[assignment]
+        None,
+        "Number of last checkpoints to keep, also when it is finished (default: 2 while it trains, then only the best "
+        "weights on dev).",
+        ge=1,
     )
 
 
 class ClassifyConfig(JobConfig):
+    default_epochs: ClassVar[int | None] = None  # they follow from the model and the number of rows
+
     data: TextsSection = TextsSection()
     model: EncoderSection = EncoderSection()
     tuning: TuningSection = TuningSection()
     joint: JointSection = JointSection()
     optimizer: RatedOptimizer = RatedOptimizer(weight_decay=0.01, beta2=0.999)
     schedule: ScheduleSection = ScheduleSection(name="linear", warmup_ratio=0.1)
+    batch: UsualBatch = UsualBatch()
+    training: TuningSteps = TuningSteps()
     watch: WatchSection = WatchSection()
 
-    def fill_in_rate(self) -> None:
-        """A rate that was not given becomes the usual one, so that the run's own configuration holds a number."""
-        if self.optimizer.lr is None:
-            self.optimizer.lr = usual_rate(self.tuning.method, self.optimizer.name)
+    @model_validator(mode="after")
+    def _without_network(self) -> ClassifyConfig:
+        """`embeddings` is the frozen encoder with a fitted head; what trains weights does not go with a baseline."""
+        model = self.model
+        if model.name not in BASELINES:
+            if model.encoder is not None:
+                raise ValueError(f"encoder is for the models tfidf and embeddings: give {model.name!r} alone")
+            return self
+        if self.tuning.method not in ("full", "head") or self.joint.mlm is not None or self.tuning.adversarial:
+            raise ValueError(f"the model {model.name} has no weights to tune: leave out method, mlm and adversarial")
+        if model.name == EMBEDDINGS:
+            model.name, model.encoder = model.encoder or DEFAULT_ENCODER, None
+            model.head = "linear"
+            self.tuning.method, self.optimizer.lr, self.optimizer.name = "head", None, "adamw"
+        elif model.encoder is None and self.data.max_tokens is not None:
+            model.encoder = DEFAULT_ENCODER  # somebody's tokens have to count
+        return self
 
     @property
-    def default_epochs(self) -> int:  # type: ignore[override]
-        return 3 if self.watch.overfit is None else 60
+    def is_linear(self) -> bool:
+        """A classifier of counted words, without an encoder."""
+        return self.model.name in LINEAR
+
+    @property
+    def is_fitted(self) -> bool:
+        """Logistic regression to convergence; a head for which a rate or an optimizer was given is trained by steps."""
+        plain = self.optimizer.lr is None and self.optimizer.name == "adamw"
+        head = self.tuning.method == "head" and self.model.head in ("auto", "linear") and self.joint.mlm is None
+        return self.is_linear or (plain and head)
+
+    def fill_in(self, parameters: int, rows: int) -> None:
+        """What was not given becomes usual, so that the run's own configuration holds numbers; `rows` to train on."""
+        if self.optimizer.lr is None:
+            self.optimizer.lr = usual_rate(self.tuning.method, self.optimizer.name, parameters)
+        if self.batch.size is None and self.batch.tokens is None:
+            self.batch.size = usual_batch(parameters, rows)
+        if self.training.epochs is None and self.training.steps is None:
+            size = self.batch.size if isinstance(self.batch.size, int) else FEW_BATCH
+            steps = -(-rows // (size * self.batch.accumulate))
+            memorize = self.watch.overfit is not None
+            self.training.epochs = 60 if memorize else usual_epochs(self.tuning.method, parameters, steps)

@@ -28,7 +28,7 @@ class StartSection(Section):
 
 
 class FinetuneConfig(JobConfig):
-    default_epochs: ClassVar[int] = 10
+    default_epochs: ClassVar[int | None] = 10
 
     start: StartSection = StartSection()
     data: PairsSection = PairsSection()

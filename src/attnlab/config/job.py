@@ -17,7 +17,7 @@ from attnlab.config.sections import (
 class JobConfig(Section):
     """The settings that all training commands share; each adds its own sections."""
 
-    default_epochs: ClassVar[int] = 10
+    default_epochs: ClassVar[int | None] = 10
     listed_last: ClassVar[tuple[str, ...]] = ("optimizer", "schedule", "batch", "training", "machine")
 
     optimizer: OptimizerSection = OptimizerSection()

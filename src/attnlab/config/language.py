@@ -51,7 +51,7 @@ class MeasuresSection(Section):
 
 
 class LanguageConfig(JobConfig):
-    default_epochs: ClassVar[int] = 5
+    default_epochs: ClassVar[int | None] = 5
 
     data: StreamSection = StreamSection()
     model: GPTSection = GPTSection()

@@ -103,7 +103,7 @@ class MaskingSection(Section):
 
 
 class PretrainConfig(JobConfig):
-    default_epochs: ClassVar[int] = 20
+    default_epochs: ClassVar[int | None] = 20
 
     data: CorpusSection = CorpusSection()
     world: WorldSection = WorldSection()

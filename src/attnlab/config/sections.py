@@ -168,6 +168,7 @@ class BatchSection(Section):
     topic: ClassVar[str] = "Batches"
     common: ClassVar[tuple[str, ...] | None] = ("size", "tokens")
     exclusive: ClassVar[tuple[tuple[str, ...], ...]] = (("size", "tokens"),)
+    default_size: ClassVar[int | None] = 32
 
     size: int | Literal["auto", "largest"] | None = option(
         None,
@@ -202,7 +203,7 @@ class BatchSection(Section):
         if isinstance(self.size, int) and self.size < 1:
             raise ValueError("expected a batch size of at least 1")
         if self.size is None and self.tokens is None:
-            self.size = 32
+            self.size = self.default_size
         return self
 
 

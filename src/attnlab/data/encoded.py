@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Sequence, Sized
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from attnlab.base.errors import UserError
-from attnlab.data.batching import pad
+from attnlab.data.batching import Examples, pad
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.text.masking import MaskedRows
 from attnlab.data.tokenizers.wordpiece import Encoded, WordPiece
+
+MEASURED = 10_000  # texts whose lengths decide about the limit
+SHARE_WHOLE, SHORTEST, STEP = 95, 16, 8  # percent; tokens
+UNLIMITED = 2**30
+
+
+class EncodedTexts(Examples, Protocol):
+    """Texts in the form a classifier reads them, with their labels."""
+
+    @property
+    def labels(self) -> Sequence[int]: ...
+
+    @property
+    def rows(self) -> Sized:
+        """One entry per text."""
+        ...
+
+    @property
+    def cut(self) -> int:
+        """How many were too long and were cut."""
+        ...
 
 
 class EncodedExamples:
@@ -119,6 +141,42 @@ def encode(
             ids[n], types[n] = row, kinds
     shortened = set(long)
     return [Encoded(row, kinds, n in shortened) for n, (row, kinds) in enumerate(zip(ids, types, strict=True))]
+
+
+def cut_texts(examples: Sequence[LabelledText], tokenizer: Any, longest: int) -> tuple[list[LabelledText], int]:
+    """The texts as far as `encode` reads them, and how many were cut."""
+    if not tokenizer.is_fast:
+        raise UserError("the tokenizer does not say where its tokens are in a text: leave out --encoder.")
+    rows = encode(tokenizer, [e.text for e in examples], [e.pair for e in examples], longest)
+    kept, cut = list(examples), [n for n, row in enumerate(rows) if row.cut]
+    for n in cut:
+        example = examples[n]
+        shown = tokenizer(
+            *([example.text] if example.pair is None else [example.text, example.pair]),
+            truncation=True if example.pair is None else "only_second",
+            max_length=longest,
+            return_offsets_mapping=True,
+        )
+        places, side = shown.sequence_ids(), 0 if example.pair is None else 1
+        end = max((end for (_, end), at in zip(shown["offset_mapping"], places, strict=True) if at == side), default=0)
+        kept[n] = (
+            example._replace(text=example.text[:end])
+            if example.pair is None
+            else example._replace(pair=example.pair[:end])
+        )
+    return kept, len(cut)
+
+
+def usual_length(examples: Sequence[LabelledText], tokenizer: Any, longest: int) -> int:
+    """A length limit that leaves 95% of the texts whole, up to the model's own; of a pair no first text is cut."""
+    some = examples[:: -(-len(examples) // MEASURED)]
+    paired = any(example.pair is not None for example in some[:1])
+    rows = encode(tokenizer, [e.text for e in some], [e.pair for e in some], UNLIMITED)
+    limit = float(np.percentile([len(row.input_ids) for row in rows], SHARE_WHOLE))
+    if paired:
+        alone = tokenizer([e.text for e in examples], add_special_tokens=False, verbose=False)["input_ids"]
+        limit = max(limit, max(map(len, alone)) + tokenizer.num_special_tokens_to_add(pair=True) + 1)
+    return min(longest, max(SHORTEST, STEP * math.ceil(limit / STEP)))
 
 
 def _check_first_texts(tokenizer: Any, texts: Sequence[str], long: Sequence[int], longest: int, where: str) -> None:

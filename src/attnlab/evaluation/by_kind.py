@@ -74,9 +74,14 @@ def evaluate_text_file(
 
 
 def evaluate_labelled_file(
-    run: Path, file: Path, device: str = "auto", outputs: Path | None = None, out: Path | None = None
+    run: Path,
+    file: Path,
+    device: str = "auto",
+    outputs: Path | None = None,
+    out: Path | None = None,
+    abstain_below: float | None = None,
 ) -> FileEvaluation:
-    """A classifier, of a run or an export, on a file with labels."""
+    """A classifier, of a run or an export, on a file with labels; with `abstain_below`, what a threshold does."""
     _check_places(outputs, out)
     trained = load_trained(run, device)
     scores = evaluate_labelled(trained, trained.read(file).examples, f"{file}, ")
@@ -87,7 +92,10 @@ def evaluate_labelled_file(
     if scores.scores.collapsed:
         notes.append("nearly all texts get one class: the classifier has collapsed.")
     lines = ("predictions.jsonl", prediction_lines(scores.predictions), len(scores.predictions))
-    return _written(run, file, scores.summary(), notes, lines, outputs, out)
+    summary = scores.summary()
+    if abstain_below is not None:
+        summary["abstention"] = scores.abstention(abstain_below).to_dict()
+    return _written(run, file, summary, notes, lines, outputs, out)
 
 
 def _text_notes(trained: TrainedGPT, file: Path, scores: TextScores, documents: int) -> list[str]:

@@ -12,6 +12,7 @@ from attnlab.base.errors import UserError
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.models.pretrained.tuned import TunedClassifier
 from attnlab.runs.predictions import PredictedExample
+from attnlab.stats.calibration import Abstention, coverage
 from attnlab.stats.intervals import Proportion
 from attnlab.stats.scores import Scores, macro_f1_interval
 
@@ -28,9 +29,19 @@ class LabelledScores:
     def accuracy(self) -> Proportion:
         return Proportion(int(self.scores.confusion.trace()), len(self.predictions))
 
+    def abstention(self, below: float) -> Abstention:
+        """What is gained and lost if texts with a lower confidence are left to a person."""
+        return Abstention.at(below, *self._confidence())
+
+    def _confidence(self) -> tuple[list[float], list[bool]]:
+        return [each.probability for each in self.predictions], [
+            each.predicted == each.label for each in self.predictions
+        ]
+
     def summary(self) -> dict[str, Any]:
         """All numbers, for a file or a script; rows of the confusion are the label, columns the prediction."""
         scores, confusion = self.scores, self.scores.confusion
+        answered, reached = coverage(*self._confidence())
         return {
             "accuracy": self.accuracy.share,
             "accuracy_interval": self.accuracy.interval,
@@ -43,6 +54,7 @@ class LabelledScores:
             "cut": self.cut,
             "classes": list(self.classes),
             "confusion": confusion.tolist(),
+            "coverage": {"answered": answered, "accuracy": reached},
         }
 
 

@@ -9,19 +9,32 @@ Where a run is expensive a choice may have fewer seeds than the others: `along_w
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError, unknown
 from attnlab.base.files import folder_name, unlike
-from attnlab.config.recipe import Key, find_setting
+from attnlab.config.classify import BASELINES, EMBEDDINGS, MAJORITY, TFIDF
+from attnlab.config.recipe import Key, find_setting, value_of
 from attnlab.config.sections import Section, split_list
 from attnlab.experiments.config import CLASSIFIER_AXES, CompareConfig
 from attnlab.jobs.registry import KINDS
 
+MODEL: Key = ("model", "name")
+ENCODER: Key = ("model", "encoder")
+PLAIN: Mapping[Key, Any] = {
+    ("tuning", "method"): "full",
+    ("tuning", "adversarial"): 0.0,
+    ("joint", "mlm"): None,
+    ("model", "pooling"): "auto",
+    ("model", "head"): "auto",
+    ("training", "epochs"): None,
+    ("training", "steps"): None,
+}
+"""Settings of a baseline, whatever the classifiers beside it share."""
 ATTENTION, POSITIONS = ("model", "attention"), ("model", "positions")
 
 
@@ -73,7 +86,49 @@ def variants(config: CompareConfig) -> list[ComparedVariant]:
         settings = {key: value for choice in choices for key, value in choice.settings.items()}
         seeds = min((choice.seeds for choice in choices if choice.seeds is not None), default=None)
         rows.append(ComparedVariant(label, folder, settings, varied, seeds))
-    return rows
+    return with_baselines(rows, axes, config) if config.compare.baselines else rows
+
+
+def with_baselines(
+    rows: list[ComparedVariant], axes: Sequence[Sequence[Choice]], config: CompareConfig
+) -> list[ComparedVariant]:
+    """The classifiers, and after them the baselines that are not among them, on each choice of rows and texts.
+
+    The baselines read as much of a text as the first encoder does, whose vectors the last of them uses.
+    """
+    named = [str(row.settings.get(MODEL, config_model(config))) for row in rows]
+    encoder = next((name for name in named if name not in BASELINES), None)
+    reading: dict[Key, Any] = {ENCODER: encoder} if encoder else {}
+    about_rows = [
+        [
+            Choice(choice.name, {k: v for k, v in choice.settings.items() if k[0] == "data"}, choice.seeds)
+            for choice in axis
+        ]
+        for axis in axes
+        if any(key[0] == "data" for choice in axis for key in choice.settings)
+    ]
+    missing = [
+        Choice(name, {MODEL: name, **(reading if name != MAJORITY else {}), **PLAIN})
+        for name in BASELINES
+        if name not in named and (encoder or name != EMBEDDINGS)
+    ]
+    every = [
+        replace(row, settings={**reading, **row.settings}) if name in (TFIDF, EMBEDDINGS) else row
+        for row, name in zip(rows, named, strict=True)
+    ]
+    for choices in product(*about_rows, missing):
+        varied = tuple(choice.name for axis, choice in zip(about_rows, choices, strict=False) if len(axis) > 1)
+        label = unlike(" + ".join((*varied, choices[-1].name)), [row.label for row in every])
+        settings = {key: value for choice in choices for key, value in choice.settings.items()}
+        seeds = min((choice.seeds for choice in choices if choice.seeds is not None), default=None)
+        folder = folder_name(label, [row.folder for row in every])
+        every.append(ComparedVariant(label, folder, settings, (*varied, choices[-1].name), seeds))
+    return every
+
+
+def config_model(config: CompareConfig) -> str:
+    """The model that all share, unless it varies."""
+    return str(value_of(config, MODEL))
 
 
 def _axes_of_job(config: CompareConfig) -> list[list[Choice]]:

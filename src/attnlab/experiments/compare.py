@@ -63,6 +63,7 @@ def check_comparison(config: CompareConfig) -> None:
 
 def run_comparison(config: CompareConfig, path: Path, overwrite: bool = False) -> Path:
     """A new comparison; returns its folder."""
+    config.compare.decide_baselines()
     check_comparison(config)
     config = COMPARISON.resolved(config)
     return _run(config, COMPARISON.create(config, path, overwrite))
@@ -168,6 +169,7 @@ def gather(root: Path, config: CompareConfig) -> ComparisonResults:
 
 def queue_comparison(path: Path, config: CompareConfig) -> None:
     """A new comparison whose cells other processes run. 'auto' is resolved on their machine."""
+    config.compare.decide_baselines()
     check_comparison(config)
     run = COMPARISON.create(config, path)
     run.set_status("queued", QUEUED)

@@ -30,7 +30,8 @@ def write_comparison_page(root: Path, results: ComparisonResults, view: View) ->
     ]
     path = root / "report.html"
     title = f"Comparison: {', '.join(row.label for row in results.rows)}"
-    write_page(path, title, view.lead(results), [passage for passage in passages if passage is not None])
+    shown = [passage for passage in passages if passage is not None]
+    write_page(path, title, view.lead(results), shown, warning=" ".join(view.first(results)))
     return path
 
 

@@ -39,6 +39,22 @@ class ExperimentSection(Section):
     job: str
     vary: dict[str, list[Any]] = option({}, "Settings with the values to try.")
     seeds: int = option(1, "Runs of each, with the seeds 0, 1, ...", ge=1)
+    baselines: bool | None = option(
+        None,
+        "Of classifiers: put the most common class, TF-IDF and the frozen encoder, with logistic regression, beside "
+        "them (default: yes; off: --no-baselines).",
+    )
+
+    def decide_baselines(self) -> None:
+        """A new experiment has them unless they are switched off; one of an earlier version has none."""
+        if self.baselines is None and self.job == "classify":
+            self.baselines = True
+
+    @model_validator(mode="after")
+    def _of_classifiers(self) -> ExperimentSection:
+        if self.baselines and self.job != "classify":
+            raise ValueError(f"baselines are for classifiers, and these are runs of {self.job!r}: leave them out")
+        return self
 
     @field_validator("job")
     @classmethod

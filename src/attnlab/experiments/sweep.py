@@ -27,6 +27,7 @@ from attnlab.experiments.records import check_finished, check_record
 from attnlab.experiments.results import WORST_FIRST, ExperimentRow, SweepResults, TestScores, seeds_text
 from attnlab.experiments.space import axes_of, grid, identity, job_config
 from attnlab.experiments.store import importances, open_store
+from attnlab.experiments.sweep_baselines import run_baselines
 from attnlab.experiments.sweep_page import plain_results, write_sweep_page
 from attnlab.experiments.worker import Worker
 from attnlab.jobs.registry import KINDS
@@ -60,6 +61,7 @@ def check_sweep(config: SweepConfig) -> None:
 
 def run_sweep(config: SweepConfig, path: Path, overwrite: bool = False) -> Path:
     """A new sweep; returns its folder."""
+    config.sweep.decide_baselines()
     check_sweep(config)
     config = SWEEP.resolved(config)
     run = _created(config, path, overwrite)
@@ -72,6 +74,7 @@ def run_sweep(config: SweepConfig, path: Path, overwrite: bool = False) -> Path:
 
 def queue_sweep(config: SweepConfig, path: Path) -> None:
     """A new sweep for workers that will join it. 'auto' is resolved on their machine."""
+    config.sweep.decide_baselines()
     check_sweep(config)
     run = _created(config, path, overwrite=False)
     with ending_recorded(run):
@@ -166,6 +169,7 @@ def _end(run: RunFolder, queue: Queue) -> None:
     """Choose on dev, score the winner on test, and write the report."""
     results = gather(queue)
     tested = _score_winner(run, results)
+    run_baselines(run.path, queue.config, results)
     importance = importances(results)
     write_results(run.path, plain_results(results, tested, importance), queue.config, results.record)
     write_sweep_page(run.path, results, tested, importance)

@@ -9,6 +9,7 @@ from typing import Any
 from attnlab.base.console import clock
 from attnlab.config.axes import short_names, show, varied
 from attnlab.config.sections import machine_of
+from attnlab.experiments import sweep_baselines as baselines
 from attnlab.experiments.results import ExperimentRow, SweepResults, TestScores, seeds_text
 from attnlab.report.page import Figure, Passage, Table, draw, reproduction_passage, write_page
 from attnlab.stats.intervals import Measure, plain, plus_minus
@@ -32,6 +33,7 @@ def write_sweep_page(
     unfinished = Table(["cell", "seed", "state", "reason"], reasons)
     passages = [
         Passage("What came out", verdicts(results, tested), [table(results)], _landscape(root, results, importance)),
+        baselines.passage(root, results, tested),
         _settings(root, results, importance),
         _history(root, results),
         Passage("What it cost", [counts(results)]),
@@ -41,7 +43,8 @@ def write_sweep_page(
     ]
     path = root / "report.html"
     title = f"Sweep of {results.job}: {', '.join(results.axes)}"
-    write_page(path, title, lead(results), [passage for passage in passages if passage is not None])
+    shown = [passage for passage in passages if passage is not None]
+    write_page(path, title, lead(results), shown, warning=baselines.first_words(root, results, tested))
     return path
 
 

@@ -24,7 +24,7 @@ from attnlab.interpret.asked_people import AskedPerson, open_asked
 from attnlab.models.generate import pad
 from attnlab.models.gpt import GPT
 from attnlab.models.loading import load_gpt
-from attnlab.models.pretrained.tuned import TunedClassifier, is_export, load_trained
+from attnlab.models.pretrained.tuned import TunedClassifier, is_export, load_encoder_classifier
 from attnlab.models.run_questions import has_questions
 from attnlab.runs import read_record
 
@@ -84,7 +84,7 @@ def open_measured(run: Path, file: Path | None = None, text: str | None = None, 
     if is_export(run) or read_record(run)["kind"] == "classify":
         if file is None:
             raise UserError(f"{run} is a classifier: give a file of labelled texts.")
-        return measure_classes(load_trained(run, "cpu"), file, most)
+        return measure_classes(load_encoder_classifier(run, "cpu"), file, most)
     if text is None and has_questions(run):
         asked = open_asked(run, file, most)
         return measure_questions(asked.model, asked.vocabulary, asked.people, asked.name, asked.source, asked.notes)

@@ -33,7 +33,7 @@ from attnlab.models.pretrained.load import (
     reading,
 )
 from attnlab.models.pretrained.source import model_folder
-from attnlab.models.pretrained.tuned import is_export, load_trained
+from attnlab.models.pretrained.tuned import is_export, load_encoder_classifier
 from attnlab.runs.folder import is_run, read_record
 
 
@@ -128,7 +128,7 @@ def gpt_subject(model: GPT, vocabulary: Vocabulary, name: str = "GPT", questions
 
 
 def _classifier_subject(path: Path) -> Subject:
-    tuned = load_trained(path, "cpu")
+    tuned = load_encoder_classifier(path, "cpu")
     return Subject(str(path), tuned.model.eval(), _TransformersReader(tuned.tokenizer, tuned.longest), False)
 
 

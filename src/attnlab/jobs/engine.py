@@ -6,8 +6,9 @@ anything is written. The rest is the same for all: resolve 'auto', create or reo
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -30,13 +31,13 @@ from attnlab.jobs.prepared import Prepared, sizes
 from attnlab.jobs.unchanged import must_match, record_changes
 from attnlab.report.page import Passage, write_run_page
 from attnlab.runs import RunFolder, fresh_path, read_record
-from attnlab.runs.checkpoints import Checkpoints
+from attnlab.runs.checkpoints import Checkpoints, weights_of
 from attnlab.runs.metrics import lost_metrics
 from attnlab.runs.settings import text_checksum
 from attnlab.runs.shared import open_shared
 from attnlab.training import setup
 from attnlab.training.batch_size import BatchSize, find_batch_size
-from attnlab.training.callbacks import MetricsFile, TensorBoard, TrainState
+from attnlab.training.callbacks import Callback, MetricsFile, RunLength, TensorBoard, TrainState
 from attnlab.training.compile_choice import choose_compile
 from attnlab.training.estimate import Estimate
 from attnlab.training.loop import NOT_WRITTEN, Environment, Learner, Plan, Trainer
@@ -45,6 +46,8 @@ from attnlab.training.precision_choice import choose_precision
 from attnlab.training.progress import progress
 
 C = TypeVar("C", bound=JobConfig)
+KEPT = 2
+"""Checkpoints of a run that need not be continued once it is finished; then only its weights."""
 
 
 class TrainingJob(ABC, Generic[C]):
@@ -157,6 +160,10 @@ def _prepare(job: Trainable[C], dry_run: bool) -> Prepared:
     if not len(parts.data.lengths):
         raise UserError("the training set is empty: there is nothing to train on.")
     changes = list(parts.changes)
+    if parts.fit is not None:
+        if config.machine.processes > 1:
+            raise UserError("a logistic regression is fitted by one process: leave out --processes.")
+        return Prepared(job.kind, config, parts, _batches(parts, config, size=1), 0, changes)
     if config.machine.device == "cpu" and team.local_count > facts.cores():
         changes.append(f"{team.local_count} processes share {facts.cores()} cores: fewer would be as fast.")
     found = team.from_first(lambda: _search_batch_size(parts, config))
@@ -249,6 +256,11 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRe
             callbacks.append(TensorBoard(run.path / "tensorboard"))
         callbacks += options.callbacks
     seed_process(config.training.seed, team.rank)
+    checkpoints = Checkpoints(run.checkpoints, KEPT if config.training.keep is None else config.training.keep)
+    if parts.fit is not None:
+        told = [MetricsFile(run.metrics), *parts.callbacks, *options.callbacks]
+        _conclude(run, prepared, _fit(parts, parts.fit, checkpoints, told, stop))
+        return
     sharded = config.machine.sharding == "fsdp"
     model = shard(parts.model, config.machine.device) if sharded else parts.model
     trainer = Trainer(
@@ -262,18 +274,32 @@ def _train(prepared: Prepared, run: RunFolder, options: RunOptions, stop: StopRe
             config.optimizer.clip,
         ),
         Environment(
-            setup.make_accelerator(config.machine),
-            team,
-            Checkpoints(run.checkpoints, config.training.keep),
-            callbacks,
-            stop,
-            config.machine.compile == "on",
+            setup.make_accelerator(config.machine), team, checkpoints, callbacks, stop, config.machine.compile == "on"
         ),
     )
     if options.resume:
         _report_resumed(trainer.restore(), trainer.state, run)
     state = trainer.fit()
     team.from_first(lambda: _conclude(run, prepared, state))
+
+
+def _fit(
+    parts: Parts, fit: Callable[[], int], checkpoints: Checkpoints, callbacks: Sequence[Callback], stop: StopRequest
+) -> TrainState:
+    """Weights that are found at once are the best there are; interrupted, it begins anew."""
+    start, state = time.perf_counter(), TrainState(examples=len(parts.data.lengths))
+    for callback in callbacks:
+        callback.on_start(state, RunLength(1, 1.0))
+    with stop.at_once():
+        state.step = state.best_step = state.evaluated_at = fit()
+        state.seconds = time.perf_counter() - start
+        values = parts.evaluate(parts.model) if parts.evaluate is not None else {}
+    state.last, state.best = values, values.get(parts.metric.name) if parts.metric is not None else None
+    checkpoints.save_best(state.step, weights_of(parts.model), {"step": state.step, **values})
+    for callback in callbacks:
+        callback.on_evaluate(state, values, True)
+        callback.on_end(state)
+    return state
 
 
 def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
@@ -291,6 +317,8 @@ def _conclude(run: RunFolder, prepared: Prepared, state: TrainState) -> None:
     shown = passages(run.path, read_record(run.path)) if passages else ()
     write_run_page(run.path, shown, {"state": "finished", "reason": reason})
     run.set_status("finished", reason)
+    if prepared.config.training.keep is None:
+        Checkpoints(run.checkpoints).keep_weights()
 
 
 def _report_resumed(has_checkpoint: bool, state: TrainState, run: RunFolder) -> None:

@@ -38,6 +38,8 @@ class Parts:
     """About the data, for the record."""
     changes: list[str] = field(default_factory=list)
     """Sentences on how the run differs from the given settings."""
+    fit: Callable[[], int] | None = None
+    """Finds the weights at once, without steps; returns its iterations."""
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None
     """Scores the trained model and returns the results."""
     callbacks: list[Callback] = field(default_factory=list)

@@ -29,7 +29,9 @@ class Prepared:
     """The search for the batch size, if there was one."""
 
     def estimate(self) -> Estimate:
-        """Time and memory of all steps, from a few."""
+        """Time and memory of all steps, from a few; what is fitted at once has none."""
+        if self.parts.fit is not None:
+            return Estimate(0.0, sum(p.numel() * p.element_size() for p in self.parts.model.parameters()))
         return estimate(self.parts.model, self.parts.objective, self.batches, self.steps, self.config.machine.device)
 
     def describe(self) -> None:
@@ -40,7 +42,8 @@ class Prepared:
         cost = self.estimate()
         console.result(yaml.safe_dump(self.config.model_dump(mode="json"), sort_keys=False).rstrip())
         console.result(f"parameters: {total:,} in all, {learning:,} learning")
-        console.result(f"steps: {self.steps:,} ({len(self.parts.data.lengths):,} training examples)")
+        examples = f"{len(self.parts.data.lengths):,} training examples"
+        console.result(f"steps: {f'{self.steps:,}' if self.parts.fit is None else 'none, it is fitted'} ({examples})")
         machine = self.config.machine
         several = machine.processes > 1
         note = f"; in each of {machine.processes} processes, communication not counted" if several else ""

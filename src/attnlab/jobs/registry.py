@@ -34,7 +34,8 @@ class Kind:
     measures: tuple[Measure, ...] = ()
     """The measures of its runs; without any, runs cannot be compared or searched."""
     without_test: Mapping[Key, Any] = field(default_factory=dict)
-    """Settings with which a run does not use its test split; `Job.score_test` then scores the winner."""
+    """Settings of a run that is one of many: it does not use its test split, which `Job.score_test` does for the
+    winner, and is put beside nothing."""
 
     @property
     def seed(self) -> Key:
@@ -117,7 +118,7 @@ KINDS = {
             CONFIGS["classify"],
             _classify,
             ACCURACIES,
-            {("data", "score_test"): False},
+            {("data", "score_test"): False, ("watch", "baselines"): False},
         ),
     )
 }

@@ -43,6 +43,7 @@ def draw(root: Path, name: str, drawing: Any, caption: str) -> Figure:
     """Write a drawing to figures/NAME.png below `root`; returns it for the page."""
     from attnlab.report.figures import save  # loads matplotlib
 
+    (root / "figures").mkdir(exist_ok=True)
     return Figure(save(drawing, root / "figures" / f"{name}.png"), caption)
 
 
@@ -107,7 +108,9 @@ def write_run_page(run: Path, passages: Sequence[Passage] = (), status: Mapping[
             "Results", paragraphs=_remarks(record), tables=[results_table(record)] if record.get("results") else []
         ),
         *passages,
-        Passage("Curves", figures=_curves(run)),
+        *(
+            [Passage("Curves", figures=_curves(run))] if record.get("steps") != 0 else []
+        ),  # what is fitted has no course
         Passage("Cost", tables=[_cost(record)]),
         Passage("Configuration", printed=yaml.safe_dump(read_config(run), sort_keys=False).rstrip()),
         Passage(
@@ -115,8 +118,13 @@ def write_run_page(run: Path, passages: Sequence[Passage] = (), status: Mapping[
         ),
     ]
     path = run / "report.html"
-    write_page(path, title_of(run), lead, page, warning=record.get("collapsed", ""))
+    write_page(path, title_of(run), lead, page, warning=first_words(record))
     return path
+
+
+def first_words(record: Mapping[str, Any]) -> str:
+    """What must be known before any number: a collapse, a result at chance, one below a baseline."""
+    return " ".join(filter(None, (record.get("collapsed", ""), record.get("verdict", ""))))
 
 
 def title_of(run: Path) -> str:
@@ -169,12 +177,18 @@ def _curves(run: Path) -> list[Figure]:
     return curves
 
 
+def _steps(record: Mapping[str, Any], training: Mapping[str, Any]) -> str:
+    done = f"{training.get('step', 0):,}"
+    steps = record.get("steps")
+    return f"none: fitted in {done} iterations" if steps == 0 else f"{done} of {steps or 0:,}"
+
+
 def _cost(record: dict[str, Any]) -> Table:
     training = record.get("training", {})
     rows = [
         ["parameters", f"{record.get('parameters', 0):,}"],
         ["trained parameters", f"{record.get('learning_parameters', 0):,}"],
-        ["steps", f"{training.get('step', 0):,} of {record.get('steps', 0):,}"],
+        ["steps", _steps(record, training)],
         ["tokens", f"{training.get('tokens', 0):,}"],
         ["padding", f"{record.get('padding', 0):.1%}"],
         ["time in training steps", clock(training.get("seconds", 0.0))],

@@ -68,6 +68,8 @@ class _Record(_Shape):
     results: dict[str, Any] = {}
     resumed: list[str] = []
     collapsed: str = ""
+    verdict: str = ""
+    baselines: dict[str, dict[str, float | None]] = {}
     variants: dict[str, dict[str, Any]] = {}
     study: str | None = None
 

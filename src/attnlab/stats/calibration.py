@@ -130,6 +130,28 @@ class Abstention:
         return asdict(self) | {"accuracy": self.accuracy.share, "interval": list(self.accuracy.interval)}
 
 
+TOWARDS_ONE = 2.0
+"""How strongly a temperature is held at 1: as if log T had been drawn with a deviation of a half. Few rows of dev, all
+of them right, would otherwise make every answer certain."""
+
+
+def temperature(logits: NDArray[np.float64], labels: Sequence[int]) -> float:
+    """T of softmax(logits / T) with the highest likelihood of the labels. Guo et al. 2017; answers stay the same.
+
+    logits (N, K). The minimum over log T of Σ_i -log p_i[y_i] + 2 (log T)².
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax
+
+    z, y = np.asarray(logits, dtype=float), np.asarray(labels)
+
+    def loss(log_t: float) -> float:
+        chosen = log_softmax(z / math.exp(log_t), axis=1)[np.arange(len(y)), y]
+        return float(-chosen.sum() + TOWARDS_ONE * log_t**2)
+
+    return math.exp(minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded").x)
+
+
 def best_threshold(score: Sequence[float], good: Sequence[bool]) -> float:
     """The score from which on a case is best taken for a good one: the largest sum of the share of good cases at or
     above it and of bad cases below it (Youden 1950). It lies halfway to the next lower score.

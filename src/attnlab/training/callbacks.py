@@ -34,6 +34,7 @@ class TrainState:
     seconds: float = 0.0  # spent in training steps
     evaluated_at: int = -1  # the step of the last evaluation
     best: float | None = None
+    best_tie: float | None = None  # of the best evaluation: what decides between equal ones
     best_step: int = 0
     worse: int = 0  # evaluations since the best one
     stopped_early: bool = False

@@ -11,7 +11,7 @@ import errno
 import math
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal
@@ -49,10 +49,15 @@ class Metric:
 
     name: str
     better: Literal["higher", "lower"]
+    tie: str | None = None
+    """Of equally good ones the one where this is lower."""
 
-    def improves(self, value: float, best: float | None) -> bool:
+    def improves(self, values: Mapping[str, float], best: float | None, tie: float | None = None) -> bool:
+        value = values[self.name]
         if best is None or math.isnan(best):
             return True
+        if value == best and self.tie is not None and tie is not None:
+            return values[self.tie] < tie
         return value > best if self.better == "higher" else value < best
 
 
@@ -305,9 +310,10 @@ class Trainer:
         if self.metric is None:
             return False
         value = values[self.metric.name]
-        better = self.metric.improves(value, self.state.best)
+        better = self.metric.improves(values, self.state.best, self.state.best_tie)
         if better:
             self.state.best, self.state.best_step, self.state.worse = value, self.state.step, 0
+            self.state.best_tie = values[self.metric.tie] if self.metric.tie is not None else None
             if self.checkpoints is not None and self.processes.first:
                 weights = weights_of(self.accelerator.unwrap_model(self.whole))
                 self.checkpoints.save_best(self.state.step, weights, {"step": self.state.step, **values})

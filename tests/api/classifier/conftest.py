@@ -11,7 +11,7 @@ from tests.tiny_models import WORDS, tiny_model
 
 from attnlab.api.classifier import Classifier
 
-QUICK = {"machine.precision": "fp32", "machine.threads": 1}
+QUICK = {"machine.precision": "fp32", "machine.threads": 1, "watch.baselines": False}
 
 
 @pytest.fixture(scope="session")

@@ -148,7 +148,7 @@ def test_a_file_has_the_splits_of_the_command(make: Make, texts: list[str], tmp_
 
 WRONG: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "method": ({"tune": "lorra"}, {}, "tune: tuning.method: unknown tuning method 'lorra': did you mean 'lora'"),
-    "rate": ({"lr": -1}, {}, "lr: optimizer.lr must be greater than 0, got -1"),
+    "rate": ({"lr": -1}, {}, "lr: optimizer.lr: expected a number above 0, got -1"),
     "both lengths": ({"epochs": 2}, {}, "epochs and steps exclude each other"),
     "setting": ({"settings": {"ranc": 3}}, {}, "unknown setting 'ranc': did you mean 'tuning.rank'"),
     "value": ({"settings": {"rank": 0}}, {}, "settings: tuning.rank must be greater than or equal to 1, got 0"),
@@ -228,7 +228,7 @@ def test_quiet_and_not(make: Make, texts: list[str], labels: list[str], capfd: p
     made.predict(["good " * 60])
     told = capfd.readouterr().err
     assert "dev (4) taken from the 40" in told and "step 1/1" in told and f"run: {made.run_}" in told
-    assert "reads 36 tokens: 1 of 1 were cut" in told
+    assert "reads 16 tokens: 1 of 1 were cut" in told
 
 
 def test_ctrl_c_ends_a_search(make: Make, texts: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

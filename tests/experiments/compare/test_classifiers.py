@@ -14,8 +14,9 @@ from attnlab.base.errors import UserError
 from attnlab.cli.compare import REQUEST
 from attnlab.config import check
 from attnlab.config.axes import parse_choices
-from attnlab.config.classify import METHOD_RATES, METHODS, usual_rate
+from attnlab.config.classify import METHODS
 from attnlab.config.sections import OPTIMIZERS
+from attnlab.config.usual import SIZES, USUAL, usual_rate
 from attnlab.experiments.cells import Cell, variants
 from attnlab.experiments.compare import gather, job_config, resume_comparison, run_comparison, view_of
 from attnlab.experiments.config import comparison_of
@@ -55,7 +56,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def comparison(**compare: Any) -> Any:
-    return check(comparison_of("classify"), SMALL | {"compare": {"job": "classify"} | compare})
+    return check(comparison_of("classify"), SMALL | {"compare": {"job": "classify", "baselines": False} | compare})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_choices_can_be_written_in_three_ways(written: Any) -> None:
         ({"methods": "ful"}, "did you mean 'full'"),
         ({"methods": "full:speed=3"}, "unknown setting 'speed'"),
         ({"optimizers": "adamw,adamwow"}, "did you mean 'adamw'"),
-        ({"optimizers": "adamw:lr=fast"}, "must be a number, got 'fast'"),
+        ({"optimizers": "adamw:lr=fast"}, "must be a number or 'auto', got 'fast'"),
         ({"methods": "full", "job": "finetune"}, "compared as classifiers"),
     ],
 )
@@ -94,7 +95,7 @@ def rates(config: Any) -> dict[str, float]:
     """The rates with which the runs of each variant would start."""
     configs = {variant.label: job_config(config, Cell(variant, 0), {}) for variant in variants(config)}
     for each in configs.values():
-        each.fill_in_rate()
+        each.fill_in(110_000_000, 1000)
     return {label: each.optimizer.lr for label, each in configs.items()}
 
 
@@ -102,13 +103,15 @@ def test_every_one_with_every_other_each_at_its_usual_rate() -> None:
     config = comparison(methods="full,head", optimizers="adamw,sgd:lr=0.3")
     assert rates(config) == {"full + adamw": 5e-5, "full + sgd": 0.3, "head + adamw": 1e-2, "head + sgd": 0.3}
     plain = comparison(methods="full", optimizers="adamw,sgd")
-    assert rates(plain) == {"adamw": 5e-5, "sgd": usual_rate("full", "sgd")}
+    assert rates(plain) == {"adamw": 5e-5, "sgd": usual_rate("full", "sgd", 110e6)}
     said = check(
         comparison_of("classify"), SMALL | {"optimizer": {"lr": 5e-5}, "compare": {"methods": "full,head:lr=1"}}
     )
     assert rates(said) == {"full": 5e-5, "head": 1.0}
     assert rates(comparison(vary="optimizer.lr=1,2")) == {"lr=1": 1.0, "lr=2": 2.0}
-    assert set(METHOD_RATES) == set(METHODS) and all(usual_rate("full", name) > 0 for name in OPTIMIZERS)
+    assert set(USUAL) == set(METHODS) and all(usual_rate("full", name, 1e8) > 0 for name in OPTIMIZERS)
+    falling = [usual_rate("full", "adamw", size) for size in (1, *SIZES)]
+    assert falling == sorted(falling, reverse=True) and len(set(falling)) == len(falling)  # the larger, the lower
 
 
 def test_the_flags_say_that_it_is_classification() -> None:
@@ -147,7 +150,7 @@ def test_cost_stands_beside_quality_and_any_two_are_tested(compared: Path) -> No
     found = json.loads((compared / "results.json").read_text(encoding="utf-8"))
     rows = {row["label"]: row for row in found["variants"]}
     full, head = rows["tiny + full"], rows["tiny + head"]
-    assert full["learning_rates"] == [1e-3] and head["learning_rates"] == [1e-2]
+    assert full["learning_rates"] == [1e-3] and head["learning_rates"] == []  # it is fitted
     assert full["learning_parameters"] > head["learning_parameters"] == 2 * 16 + 2
     assert head["parameters"] > head["learning_parameters"]  # the frozen body counts
     for row in (full, head):
@@ -240,3 +243,40 @@ def test_the_best_for_the_money_is_the_cheapest_near_the_best_on_dev() -> None:
     assert classifier_figures.pareto([(60, 0.9), (5, 0.88), (1, 0.8), (7, 0.85)]) == [(1, 0.8), (5, 0.88), (60, 0.9)]
     (sentence,) = best_value_notes(results)
     assert sentence.startswith("Best for the money: near") and "best, " not in sentence and "90.0%" in sentence
+
+
+def test_baselines_are_variants_on_every_choice_of_rows_and_read_what_the_encoder_reads() -> None:
+    config = comparison(models="tiny,other", methods="full,lora", vary="data.examples=20,30", baselines=True)
+    added = {variant.label: variant for variant in variants(config)[8:]}
+    names = ("majority", "tfidf", "embeddings")
+    assert list(added) == [f"examples={count} + {name}" for count in (20, 30) for name in names]
+    tfidf, vectors = (job_config(config, Cell(added[f"examples=30 + {name}"], 1), {}) for name in names[1:])
+    assert tfidf.is_linear and tfidf.model.encoder == "tiny" and tfidf.data.examples == 30
+    assert (vectors.model.name, vectors.tuning.method, vectors.is_fitted) == ("tiny", "head", True)
+    mine = comparison(models="tfidf,tiny", baselines=True)
+    assert [variant.label for variant in variants(mine)] == ["tfidf", "tiny", "majority", "embeddings"]
+    assert variants(mine)[0].settings["model", "encoder"] == "tiny"
+    assert len(variants(comparison(methods="full,lora", baselines=False))) == 2
+    with pytest.raises(UserError, match="baselines are for classifiers"):
+        check(comparison_of("language"), {"compare": {"baselines": True}})
+
+
+def test_a_new_comparison_has_its_baselines_among_bars_costs_and_paired_tests(models: Path, tmp_path: Path) -> None:
+    config = comparison(models=str(models / "tiny"), seeds=1, baselines=None)
+    root = run_comparison(config, tmp_path / "new")
+    results = gather(root, COMPARISON.saved(root))
+    assert [row.label for row in results.rows] == ["tiny", "majority", "tfidf", "embeddings"]
+    assert all(row.runs for row in results.rows) and not any((root / "cells").rglob("baselines"))
+    content = json.loads((root / "results.json").read_text())
+    assert {(pair["first"], pair["second"]) for pair in content["pairs"]} >= {("tiny", "tfidf"), ("tiny", "embeddings")}
+    first = view_of("classify").first(results)
+    page = (root / "report.html").read_text()
+    assert any(sentence.startswith("Below tfidf") for sentence in first) and first[0][1:] in page
+    assert page.index('role="alert"') < page.index("What came out")
+    cost = view_of("classify").cost(results)
+    assert {row[0]: row[1] for row in cost.rows} == {
+        "tiny": "0.0005",
+        "majority": "fitted",
+        "tfidf": "fitted",
+        "embeddings": "fitted",
+    }

@@ -161,10 +161,11 @@ def settings() -> Callable[..., ClassifyConfig]:
     def make(model: Path | str, data: Path | str, /, **sections: dict[str, Any]) -> ClassifyConfig:
         base: dict[str, dict[str, Any]] = {
             "model": {"name": str(model)},
-            "data": {"task": str(data), "label": None},
+            "data": {"task": str(data), "label": None, "max_tokens": 128},
             "optimizer": {"lr": 3e-3},
             "training": {} if "steps" in sections.get("training", {}) else {"epochs": 2},
             "machine": {"device": "cpu", "precision": "fp32", "threads": 1},
+            "watch": {"baselines": False},
         }
         for name, values in sections.items():
             base[name] = base.get(name, {}) | values

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from attnlab.base.errors import UserError
 from attnlab.config.classify import TuningSection
 from attnlab.data.batching import Batch
-from attnlab.jobs.classify.job import word_vectors
+from attnlab.jobs.classify.built import word_vectors
 from attnlab.models.pretrained.load import load_classifier
 from attnlab.models.pretrained.tuning import tune
 from attnlab.runs import read_record

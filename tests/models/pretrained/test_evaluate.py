@@ -10,6 +10,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from attnlab.api.evaluate import evaluate as measure
 from attnlab.base.errors import UserError
 from attnlab.cli import app
 from attnlab.jobs.classify.export import export
@@ -66,3 +67,17 @@ def test_mistakes_are_one_sentence(run: Path, tmp_path: Path) -> None:
         done = evaluate(*words)
         assert isinstance(done.exception, UserError) and sentence in str(done.exception), done.output
     assert not (run / "evaluations").exists()
+
+
+def test_a_threshold_of_the_confidence_gives_accuracy_against_the_share_answered(
+    tmp_path: Path, run: Path, reviews: Path
+) -> None:
+    shown = evaluate(run, reviews, "--abstain-below", 0.5, "--out", tmp_path / "shown")
+    assert "--abstain-below: threshold 0.500: 100 of 100 answers given" in shown.output
+    found = measure(run, reviews, abstain_below=0.6, device="cpu", out=tmp_path / "measured")
+    lines = [json.loads(line) for line in Path(str(found.predictions)).read_text().splitlines()]
+    kept = [line for line in lines if line["probability"] >= 0.6]
+    assert found["abstention"]["answered"] == len(kept)
+    assert found["abstention"]["right"] == sum(line["label"] == line["predicted"] for line in kept)
+    assert found["coverage"]["answered"][-1] == 1.0
+    assert found["coverage"]["accuracy"][-1] == pytest.approx(found["accuracy"])

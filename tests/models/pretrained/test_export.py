@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -111,10 +112,6 @@ def test_weights_alone_are_small_and_load_onto_a_fresh_base(
     once, again = said(load_trained(run, "cpu")), said(load_trained(run, "cpu"))
     assert torch.equal(once, again)
     assert torch.equal(said(load_trained(tmp_path / "out", "cpu")), once)
-    if method in ("prompt", "prefix"):
-        with pytest.raises(UserError, match=f"a trained {method} is not part of a plain folder.*--weights-only"):
-            export(run, tmp_path / "plain")
-        assert not (tmp_path / "plain").exists()
 
 
 def test_the_scores_in_the_run_are_those_of_what_is_loaded(
@@ -161,22 +158,41 @@ def test_words_of_a_text_to_text_model_are_exported_as_one(
 
 
 @pytest.mark.parametrize(
-    ("family", "pooling", "sentence"),
+    ("family", "pooling", "method"),
     [
-        ("bert", "mean", "reads the pooler vector with a linear head, and this one the mean vector.*--pooling pooler"),
-        ("t5", "mean", "no classifier of this kind for a t5 model"),
-        ("gpt2", "last", "no classifier of this kind for a gpt2 model"),
+        ("bert", "mean", "full"),
+        ("bert", "mean", "lora"),
+        ("bert", "pooler", "prompt"),
+        ("bert", "mean", "prefix"),
+        ("roberta", "mean", "bitfit"),
+        ("t5", "mean", "full"),
+        ("gpt2", "last", "head"),
     ],
 )
-def test_heads_that_transformers_does_not_know_are_refused(
-    tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path, family: str, pooling: str, sentence: str
+def test_what_transformers_has_no_class_for_is_an_encoder_and_what_is_on_top(
+    tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path, family: str, pooling: str, method: str
 ) -> None:
-    run = fit(tmp_path / "run", tiny_model(family), reviews, tuning={"method": "head"}, model={"pooling": pooling})
-    with pytest.raises(UserError, match=sentence):
-        export(run, tmp_path / "out")
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]  # nothing half-written either
-    export(run, tmp_path / "out", weights_only=True)
-    assert torch.equal(said(load_trained(tmp_path / "out", "cpu")), said(load_trained(run, "cpu")))
+    """It needs no folder but its own."""
+    base = tmp_path / "base"
+    shutil.copytree(tiny_model(family), base)
+    tuning = {"method": method, "length": 3, "rank": 2}
+    run = fit(tmp_path / "run", base, reviews, tuning=tuning, model={"pooling": pooling}, optimizer={"lr": 0.02})
+    expected = said(load_trained(run, "cpu"))
+    assert export(run, tmp_path / "out") == "encoder"
+    shutil.rmtree(base)
+    shutil.move(tmp_path / "out", tmp_path / "moved")
+    assert torch.allclose(said(load_trained(tmp_path / "moved", "cpu")), expected, atol=1e-6)
+
+
+def test_the_card_of_a_mean_of_vectors_shows_code_that_gives_its_scores(
+    tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path
+) -> None:
+    run = fit(tmp_path / "run", tiny_model("bert"), reviews, model={"pooling": "mean"})
+    export(run, tmp_path / "out")
+    (code,) = re.findall(r"```python\n(.*?)```", (tmp_path / "out" / "README.md").read_text(), re.DOTALL)
+    names: dict[str, torch.Tensor] = {}
+    exec(code.replace("path/to/this/folder", str(tmp_path / "out")).replace('"…"', repr(TEXTS[0])), names)
+    assert torch.allclose(names["scores"].softmax(-1), said(load_trained(run, "cpu"))[:1], atol=1e-5)
 
 
 def test_the_card_and_what_is_never_overwritten(tmp_path: Path, tiny_model: Make, fit: Make, reviews: Path) -> None:

@@ -18,6 +18,7 @@ from attnlab.jobs.classify.job import ClassifyJob
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.registry import saved_config
 from attnlab.runs import read_record, read_status
+from attnlab.runs.predictions import read_predictions
 
 Make = Callable[..., Path]
 ROWS = 36
@@ -48,6 +49,10 @@ def settings(model: Path, file: Path, **data: object) -> ClassifyConfig:
 
 def test_every_row_is_tested_once_and_the_page_shows_the_folds(tmp_path: Path, tiny_model: Make, file: Path) -> None:
     run = ClassifyJob(settings(tiny_model("bert"), file)).run(RunOptions(tmp_path / "runs" / "cv"))
+    assert run is not None
+    own, beside = read_predictions(run), read_predictions(run / "baselines" / "tfidf")
+    assert own is not None and beside is not None and own.examples == beside.examples
+    assert "Beside baselines" in (run / "report.html").read_text()
     assert run is not None and read_status(run)["state"] == "finished"
     texts = [json.loads(line)["text"] for line in (run / "predictions-test.jsonl").read_text().splitlines()]
     assert Counter(texts) == Counter(line.split("\t")[0] for line in file.read_text().splitlines()[1:])

@@ -73,6 +73,8 @@ def config(tmp_path: Path, **changes: object) -> ClassifyConfig:
         "optimizer.lr": 1e-3,
         "batch.size": 8,
         "training.epochs": 2,
+        "training.keep": 2,
+        "watch.baselines": False,
         "machine.device": "cpu",
         "machine.precision": "fp32",
         "machine.threads": 1,

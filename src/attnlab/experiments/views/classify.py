@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attnlab.base.console import clock
 from attnlab.base.errors import UserError, unknown
 from attnlab.base.machine.facts import GIB
-from attnlab.config.classify import ClassifyConfig
+from attnlab.config.classify import BASELINES, EMBEDDINGS, MAJORITY, TFIDF, ClassifyConfig
+from attnlab.config.recipe import Key
 from attnlab.data.tasks.catalog import read_texts
 from attnlab.experiments.config import CompareConfig
 from attnlab.experiments.results import ComparisonResults, ExperimentRow, most_common_level
@@ -50,10 +51,20 @@ class ClassifyView(View):
 
     def decide(self, config: CompareConfig, job_config: ClassifyConfig) -> dict[str, Any]:
         """The memory it needs; raises, before its weights are read, if that is not free."""
+        if job_config.is_linear:
+            return {"parameters": 0, "needed_bytes": 0}
         parameters, shape = parameters_of(job_config)
         need = needed(job_config, parameters, shape)
         must_fit(job_config, need)
         return {"parameters": parameters, "needed_bytes": need}
+
+    def settings(self, config: CompareConfig, decided: Mapping[str, Any]) -> dict[Key, Any]:
+        """The baselines are variants of the comparison: its runs need none of their own."""
+        return {("watch", "baselines"): False}
+
+    def first(self, results: ComparisonResults) -> list[str]:
+        """Variants that are at chance or below a baseline."""
+        return [*chance_notes(results), *below_notes(results)]
 
     def table(self, results: ComparisonResults, brief: bool = False) -> Table:
         """One row per variant, those with collapsed seeds marked, those that failed with their reason."""
@@ -76,8 +87,9 @@ class ClassifyView(View):
         header = ["variant", "learning rate", "learning", "parameters", "steps", "time per run", "peak memory"]
         rows = [
             [
-                *(row.label, ", ".join(f"{rate:g}" for rate in learning_rates(row))),
-                *(f"{number:,}" for number in (learning_parameters(row), row.parameters, row.steps)),
+                *(row.label, ", ".join(f"{rate:g}" for rate in learning_rates(row)) or "fitted"),
+                *(f"{number:,}" for number in (learning_parameters(row), row.parameters)),
+                f"{row.steps:,}" if row.steps else "fitted",
                 *(clock(row.mean("seconds").mean), peak_memory(row) or "not measured"),
             ]
             for row in results.ordered
@@ -107,7 +119,7 @@ class ClassifyView(View):
     def _cost_and_quality(self, root: Path, results: ComparisonResults) -> Passage | None:
         from attnlab.report import classifier_figures
 
-        measure = self._tested(results)
+        measure = self.tested(results)
         rows = [row for row in results.finished if row.by_seed(measure.name)]
         if len(rows) < 2:
             return None
@@ -118,7 +130,7 @@ class ClassifyView(View):
         figures = [draw(root, "worth", drawn, caption)]
         return Passage("Best for the money", [*best_value_notes(results), COST], figures=figures)
 
-    def _tested(self, results: ComparisonResults) -> Measure:
+    def tested(self, results: ComparisonResults) -> Measure:
         """Test accuracy; where the test split was left alone, the one on dev."""
         measured = (m for m in results.on_test if any(row.by_seed(m.name) for row in results.finished))
         return next(measured, results.measure)
@@ -127,7 +139,8 @@ class ClassifyView(View):
         """Accuracy by epoch; of very many variants the first."""
         from attnlab.report import classifier_figures
 
-        curves = [curve for row in results.finished if (curve := accuracy_curve(row)).epochs][:PANELS]
+        stepwise = [row for row in results.finished if row.steps]
+        curves = [curve for row in stepwise if (curve := accuracy_curve(row)).epochs][:PANELS]
         if not curves:
             return None
         drawn = classifier_figures.courses(curves, most_common_level(results.finished, "dev_baseline"))
@@ -182,8 +195,9 @@ def learning_parameters(row: ExperimentRow) -> int:
 
 
 def learning_rates(row: ExperimentRow) -> list[float]:
-    """One, unless a collapse was answered with a lower one."""
-    return sorted({float(read_config(path)["optimizer"]["lr"]) for path in row.paths.values()})
+    """One, unless a collapse was answered with a lower one; none of what is fitted."""
+    rates = [read_config(path)["optimizer"]["lr"] for path in row.paths.values()]
+    return sorted({float(rate) for rate in rates if rate is not None}) if row.steps else []
 
 
 def peak_memory(row: ExperimentRow) -> str:
@@ -230,9 +244,52 @@ def collapse_notes(results: ComparisonResults) -> list[str]:
     ]
 
 
+def baseline_of(row: ExperimentRow) -> str | None:
+    """Which baseline a row is, if it is one."""
+    name = row.settings.get("model.name")
+    return name if name in BASELINES else None
+
+
+def at_chance(row: ExperimentRow) -> bool:
+    """Whether its mean on dev is not above the most common class by more than chance allows (two standard errors)."""
+    level, count = row.mean("dev_baseline"), row.record.get("data", {}).get("examples", {}).get("dev")
+    if not level.count or not count:
+        return False
+    return _dev(row) <= level.mean + 2 * math.sqrt(level.mean * (1 - level.mean) / count)
+
+
+def chance_notes(results: ComparisonResults) -> list[str]:
+    return [
+        f"{row.label} is at chance: {_dev(row):.1%} of dev, and always predicting the most common class gives "
+        f"{row.mean('dev_baseline').mean:.1%}."
+        for row in results.finished
+        if baseline_of(row) != MAJORITY and not collapsed(row) and at_chance(row)
+    ]
+
+
+def below_notes(results: ComparisonResults) -> list[str]:
+    """Who is below a baseline on the same rows and texts, by the measure that is reported."""
+    measure = ClassifyView(results.job).tested(results)
+    notes = []
+    for baseline in (row for row in results.finished if baseline_of(row) in (TFIDF, EMBEDDINGS)):
+        level = baseline.mean(measure.name)
+        below = [
+            f"{row.label} ({row.mean(measure.name).mean:.1%})"
+            for row in results.finished
+            if baseline_of(row) is None and _same_rows(row, baseline) and row.mean(measure.name).mean < level.mean
+        ]
+        if below:
+            notes.append(f"Below {baseline.label}, {level.mean:.1%} by {measure.title}: {', '.join(below)}.")
+    return notes
+
+
+def _same_rows(row: ExperimentRow, baseline: ExperimentRow) -> bool:
+    return all(row.settings.get(name) == value for name, value in baseline.settings.items() if name.startswith("data."))
+
+
 def best_value(results: ComparisonResults) -> ExperimentRow | None:
     """The cheapest within one standard error of the best on dev (the rule of Breiman et al. 1984); none collapsed."""
-    rows = [row for row in results.finished if not collapsed(row)]
+    rows = [row for row in results.finished if not collapsed(row) and not at_chance(row)]
     count = results.data.get("examples", {}).get("dev")
     if len(rows) < 2 or not count:
         return None

@@ -88,6 +88,10 @@ class View:
         """Sentences on single variants."""
         return []
 
+    def first(self, results: ComparisonResults) -> list[str]:
+        """What must be known before any number."""
+        return []
+
     def cautions(self, results: ComparisonResults) -> list[str]:
         """What the numbers do not show."""
         test = [measure.title for measure in self.measures if measure.split == "test"]

@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.config.classify import ClassifyConfig
 from attnlab.data.tasks.catalog import read_texts
+from attnlab.jobs.classify import baselines
 from attnlab.jobs.job import RunOptions
 from attnlab.jobs.subruns import ending_recorded, run_subrun
 from attnlab.report.page import Passage, Table, write_run_page
@@ -97,9 +99,27 @@ def _conclude(run: RunFolder, count: int) -> None:
     records = [read_record(fold) for fold in folds]
     tested = [read_examples(fold, "test") or [] for fold in folds]
     write_predictions(run.path, "test", [example for examples in tested for example in examples])
-    run.update_record(**_gathered(records, tested))
+    run.update_record(**_gathered(records, tested), baselines=_baselines(run.path, folds))
+    if below := baselines.below(run.path, "test"):
+        verdict = " ".join(f"{sentence[0].upper()}{sentence[1:]}." for sentence in below)
+        console.warn(verdict)
+        run.update_record(verdict=verdict)
     write_run_page(run.path, passages(run.path), {"state": "finished"})
     run.set_status("finished")
+
+
+def _baselines(run: Path, folds: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Of all folds together: every row as the baseline of its fold predicted it, means of scores, sums of seconds."""
+    found = {}
+    for name in baselines.baselines_in(folds[0]):
+        each = [baselines.baselines_in(fold)[name] for fold in folds]
+        parts = [read_examples(fold / baselines.FOLDER / name, "test") or [] for fold in folds]
+        (run / baselines.FOLDER / name).mkdir(parents=True, exist_ok=True)
+        write_predictions(run / baselines.FOLDER / name, "test", [example for part in parts for example in part])
+        sums = {key: math.fsum(one[key] or 0.0 for one in each) for key in each[0]}
+        means = {key: total / len(folds) for key, total in sums.items()}
+        found[name] = means | {"seconds": sums["seconds"], "parameters": each[0]["parameters"], "c": None}
+    return found
 
 
 def _gathered(records: Sequence[Mapping[str, Any]], tested: Sequence[Sequence[PredictedExample]]) -> dict[str, Any]:
@@ -127,8 +147,11 @@ def _gathered(records: Sequence[Mapping[str, Any]], tested: Sequence[Sequence[Pr
 
 def passages(run: Path) -> list[Passage]:
     """What the page of a cross-validation shows; empty for one that is not finished."""
+    from attnlab.jobs.classify.beside import baselines_passage  # loads matplotlib
+
     if (run / FOLDS).is_dir() and read_examples(run, "test") is not None:
-        return [Passage("Folds", [HOW], [_table(run)])]
+        beside = baselines_passage(run, read_record(run))
+        return [Passage("Folds", [HOW], [_table(run)]), *([beside] if beside is not None else [])]
     return []
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +14,25 @@ from torch import Tensor, nn
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.config.classify import ClassifyConfig, TuningSection
+from attnlab.config.classify import MAJORITY, ClassifyConfig
 from attnlab.data.batching import Examples
-from attnlab.data.encoded import EncodedExamples, FeatureExamples, text_examples
+from attnlab.data.encoded import EncodedExamples
 from attnlab.data.tasks.bad_rows import write_bad_rows
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.evaluation.labelled import predicted_examples
-from attnlab.jobs.classify import collapse, folds, joint
+from attnlab.jobs.classify import baselines, collapse, folds, joint
+from attnlab.jobs.classify.built import Built, build, word_vectors
+from attnlab.jobs.classify.calibration import calibrate
+from attnlab.jobs.classify.rate import find_rate
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
-from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
-from attnlab.models.pretrained.label_words import LabelWords
-from attnlab.models.pretrained.load import LoadedClassifier
-from attnlab.models.pretrained.masked import joint_model
-from attnlab.models.pretrained.source import fingerprint
-from attnlab.models.pretrained.tuned import load_for_tuning, load_trained
+from attnlab.models.linear.logistic import Logistic
+from attnlab.models.pretrained.classifier import Subset, predict
+from attnlab.models.pretrained.tuned import load_trained
 from attnlab.models.pretrained.tuning import learning
-from attnlab.models.pretrained.tuning.prompt import Prompted
-from attnlab.runs import RunFolder, fresh_path
-from attnlab.runs.checkpoints import load_best
+from attnlab.runs import RunFolder, fresh_path, read_status
+from attnlab.runs.checkpoints import Checkpoints, load_best
 from attnlab.runs.folder import INPUTS
 from attnlab.runs.predictions import write_predictions
 from attnlab.stats.scores import Scores
@@ -62,8 +61,9 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
     @property
     def rate(self) -> float:
         """The learning rate, once `build` has filled it in."""
-        assert self.config.optimizer.lr is not None
-        return self.config.optimizer.lr
+        rate = self.config.optimizer.lr
+        assert isinstance(rate, float)
+        return rate
 
     def run(self, options: RunOptions) -> Path | None:
         """Train; after a collapse, with `on_collapse: retry`, again at a lower rate, in the same folder.
@@ -80,7 +80,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             options if options.path or options.dry_run else replace(options, path=fresh_path(options.root, self.kind))
         )
         self.folder = options.path and Path(os.path.abspath(options.path))
-        if options.resume:
+        if options.resume and self.folder is not None:
+            _must_be_continuable(self.folder)
             self._find_inputs()
         while True:
             try:
@@ -97,60 +98,60 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
 
     def build(self, device: str) -> Parts:
         config = self.config
-        config.fill_in_rate()
-        data = select_examples(read_texts(config.data), config.data, config.training.seed, config.watch.overfit)
-        loaded = load_for_tuning(config, data.classes)
-        texts = encode_splits(data, loaded, config.data.max_tokens)
-        model: nn.Module = loaded.model
-        examples: dict[str, Examples] = dict(texts)
-        seconds = 0.0
-        if config.tuning.method == "head":
-            start = time.perf_counter()
-            model, examples = frozen_body(loaded.model, texts, device)
-            seconds = time.perf_counter() - start
-        if config.joint.mlm is not None:
-            model = joint_model(loaded, config.tuning.method)
+        read = read_texts(config.data)
+        data = select_examples(read, config.data, config.training.seed, config.watch.overfit)
+        built = build(config, data, read, device)
+        model, examples, texts = built.model, built.examples, built.texts
         labels = {split: torch.tensor(part.labels) for split, part in texts.items()}
+        objective: Objective = Classification(data.weights() if config.data.class_weights else None)
+        if config.optimizer.lr == "auto":
+            found = find_rate(model, objective, examples, labels["dev"], config, device)
+            config.optimizer.lr = found.rate
+            built.changes.append(found.sentence())
         watch = collapse.CollapseWatch(data.classes, self._cause(model), config.watch.on_collapse)
-        evaluate = self._evaluation(examples, labels, device, watch)
-        metric = Metric(config.watch.choose_by, "lower" if config.watch.choose_by == "loss" else "higher")
+        fitted: list[Logistic] = []
+
+        def fit(find: Callable[[], Logistic]) -> int:
+            fitted.append(find())
+            return max(1, fitted[-1].iterations)
 
         def finish(run: RunFolder, state: TrainState) -> dict[str, Any]:
             load_best(model, run.path)
-            scores: dict[str, Scores] = {
+            raw: dict[str, Scores] = {
                 split: Scores(predict(model, examples[split], device), labels[split])
                 for split in ("dev", "test")
                 if split in examples
             }
+            scores, calibration = calibrate(raw, fit=config.watch.overfit is None)
+            run.update_record(calibration=calibration)
             if data.skipped:
                 write_bad_rows(data.skipped, run.path / SKIPPED_ROWS)
-            cost = {"feature_seconds": seconds} if seconds else {}
-            return cost | self._finish(run, data, scores)
+            cost = {"feature_seconds": built.seconds} if built.seconds else {}
+            chosen = {"c": fitted[0].c} if fitted and fitted[0].c is not None else {}
+            temperature = {"temperature": calibration["temperature"]}
+            return cost | chosen | temperature | self._finish(run, data, built, scores, device)
 
-        objective: Objective = Classification(data.weights() if config.data.class_weights else None)
-        if config.tuning.adversarial:
-            objective = Adversarial(objective, word_vectors(loaded.model, config.tuning), config.tuning.adversarial)
         train, callbacks = examples["train"], list[Callback]([watch])
-        if config.joint.mlm is not None:
+        if config.tuning.adversarial and built.loaded is not None:
+            vectors = word_vectors(built.loaded.model, config.tuning)
+            objective = Adversarial(objective, vectors, config.tuning.adversarial)
+        if config.joint.mlm is not None and built.loaded is not None and isinstance(texts["train"], EncodedExamples):
             objective = joint.objective(config.joint, objective)
-            train = joint.examples(config, loaded, texts["train"])
+            train = joint.examples(config, built.loaded, texts["train"])
             callbacks.append(JointProgress(objective))
         return Parts(
             model,
             objective,
             train,
-            evaluate,
-            metric,
-            facts=self._facts(data)
-            | {
-                "cut": {split: part.cut for split, part in texts.items()},
-                "weights": fingerprint(loaded.folder),
-                "fast_encoder": loaded.fast_encoder,
-            },
-            changes=self._changes(data, texts, loaded),
+            self._evaluation(examples, labels, device, watch),
+            Metric(config.watch.choose_by, "lower" if config.watch.choose_by == "loss" else "higher", "loss"),
+            files=built.files,
+            facts=self._facts(data) | built.facts | {"cut": {split: part.cut for split, part in texts.items()}},
+            changes=self._changes(data, built),
+            fit=partial(fit, built.fit) if built.fit is not None else None,
             finish=finish,
-            callbacks=callbacks,
-            whole=loaded.model if config.tuning.method == "head" else None,
+            callbacks=[] if config.model.name == MAJORITY else callbacks,
+            whole=built.loaded.model if built.loaded is not None and config.tuning.method == "head" else None,
             passages=self.passages,
         )
 
@@ -198,39 +199,48 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         return sorted(chosen.tolist())
 
     def _cause(self, model: nn.Module) -> str:
+        if self.config.is_fitted:
+            return "likely cause: too few rows for what separates the classes"
         schedule, rate = self.config.schedule, self.rate
         warmup = any((schedule.warmup_steps, schedule.warmup_ratio, schedule.warmup_tokens))
         few = learning(model) < FEW * sum(weight.numel() for weight in model.parameters())
         return collapse.likely_cause(rate, warmup, few or self.config.tuning.method == "head")
 
-    def _changes(self, data: LabelledSet, texts: Mapping[str, EncodedExamples], loaded: LoadedClassifier) -> list[str]:
-        longest = min(self.config.data.max_tokens, loaded.longest)
-        changes = [*self.tried, *data.notes, *loaded.notes]
-        if longest < self.config.data.max_tokens:
-            changes.append(f"the model reads at most {longest} tokens, not {self.config.data.max_tokens}.")
-        if total := sum(part.cut for part in texts.values()):
+    def _changes(self, data: LabelledSet, built: Built) -> list[str]:
+        changes = [*self.tried, *data.notes, *built.changes]
+        if built.fit is not None and (self.config.training.epochs or self.config.training.steps):
+            changes.append("a logistic regression is fitted to convergence: it has no epochs and no rate.")
+        if total := sum(part.cut for part in built.texts.values()):
             what = "pairs" if data.paired else "texts"
-            of = sum(len(part.labels) for part in texts.values())
+            of = sum(len(part.labels) for part in built.texts.values())
             changes.append(
-                f"{total:,} of {of:,} {what} are longer than {longest} tokens and were cut"
+                f"{total:,} of {of:,} {what} are longer than {built.longest} tokens and were cut"
                 f"{' in the second text' if data.paired else ''}."
             )
         return changes
 
-    def _finish(self, run: RunFolder, data: LabelledSet, scores: Mapping[str, Scores]) -> dict[str, Any]:
+    def _finish(
+        self, run: RunFolder, data: LabelledSet, built: Built, scores: Mapping[str, Scores], device: str
+    ) -> dict[str, Any]:
         results: dict[str, Any] = {}
         for split, split_scores in scores.items():
             results |= {f"{split}_{name}": value for name, value in split_scores.summary().items()}
             results[f"{split}_baseline"] = split_scores.majority
             write_predictions(run.path, split, predicted_examples(data.splits[split], data.classes, split_scores))
-        if scores["dev"].collapsed:
+        collapsed = scores["dev"].collapsed and self.config.model.name != MAJORITY  # which is meant to be so
+        if collapsed:
             message = f"{collapse.sentence(scores['dev'], data.classes)}."
             console.warn(message)
             run.update_record(collapsed=message)
-        results["collapsed"] = scores["dev"].collapsed
+        results["collapsed"] = collapsed
         if self.config.watch.overfit is not None:
             results["overfit"] = scores["dev"].accuracy == 1.0
             console.say(_overfit_sentence(scores["dev"]))
+            return results
+        if self.config.watch.baselines:
+            results |= baselines.put_beside(run, self.config, data, built, device)
+        if self.config.model.name != MAJORITY:
+            baselines.judge(run, scores)
         return results
 
     @classmethod
@@ -246,6 +256,9 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         if "test" not in data.splits:
             raise UserError(f"{run}: {data.name} has no test split.")
         scores = trained.score(data.splits["test"])
+        place = run / "evaluations" / "test"
+        place.mkdir(parents=True, exist_ok=True)
+        write_predictions(place, "test", predicted_examples(data.splits["test"], data.classes, scores))
         return {f"test_{name}": value for name, value in scores.summary().items()} | {"test_baseline": scores.majority}
 
     @classmethod
@@ -255,47 +268,12 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         return folds.passages(run) or passages(run, record)
 
 
-def encode_splits(data: LabelledSet, loaded: LoadedClassifier, max_tokens: int) -> dict[str, EncodedExamples]:
-    longest = min(max_tokens, loaded.longest)
-    return {
-        split: text_examples(part, loaded.tokenizer, longest, f"{data.name}, {split}, ")
-        for split, part in data.splits.items()
-    }
-
-
-def frozen_body(
-    model: Classifier | LabelWords, texts: Mapping[str, EncodedExamples], device: str
-) -> tuple[HeadOnly, dict[str, Examples]]:
-    """The head alone, and every text as its vector from the frozen body, computed once with dropout off."""
-    assert isinstance(model, Classifier)  # tuning only the head is refused for any other
-    model.to(device)
-    return HeadOnly(model), {
-        split: FeatureExamples(predict(Features(model), part, device), part.labels) for split, part in texts.items()
-    }
-
-
-class Features(nn.Module):
-    """A classifier without its head, called like the whole."""
-
-    def __init__(self, classifier: Classifier) -> None:
-        super().__init__()
-        self.classifier = classifier
-
-    def forward(self, **inputs: Tensor) -> Tensor:
-        return self.classifier.features(**inputs)
-
-
-def word_vectors(model: Classifier | LabelWords, tuning: TuningSection) -> nn.Module:
-    """The embedding table of the input words; raises if it is used for anything else."""
-    if isinstance(model, LabelWords):
+def _must_be_continuable(run: Path) -> None:
+    """Raise for a finished run that kept only its best weights."""
+    if read_status(run)["state"] == "finished" and not Checkpoints(run / "checkpoints").steps():
         raise UserError(
-            "--adversarial: a model that answers with words uses the table for its answers too: use --head linear."
+            f"{run} is finished and kept its best weights only: start a new run (one with --keep 1 can be continued)."
         )
-    if tuning.method == "head":
-        raise UserError("--adversarial: with --tune head texts are encoded once, before training: use another --tune.")
-    body: Any = model.body.body if isinstance(model.body, Prompted) else model.body
-    table: nn.Module = body.get_input_embeddings()
-    return table
 
 
 def _overfit_sentence(scores: Scores) -> str:

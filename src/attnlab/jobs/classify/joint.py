@@ -25,7 +25,7 @@ def examples(config: ClassifyConfig, loaded: LoadedClassifier, labelled: Encoded
     assert section.mlm is not None
     pieces = HubPieces(loaded.tokenizer)
     masking = Masking(pieces, share=section.share, whole_words=section.whole_words, seed=seed)
-    longest = min(config.data.max_tokens, loaded.longest)
+    longest = min(config.data.max_tokens or loaded.longest, loaded.longest)
     clean = TASKS[config.data.task].clean if config.data.task in TASKS else str
     texts = [clean(text) for text in read_corpus(Path(section.mlm))]
     masked = MaskedExamples(texts, masking, longest)

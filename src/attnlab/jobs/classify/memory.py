@@ -15,11 +15,13 @@ import torch
 from attnlab.base.errors import DoesNotFit
 from attnlab.base.machine import facts
 from attnlab.config.classify import ClassifyConfig
+from attnlab.config.usual import FEW_ROWS, usual_batch
 from attnlab.models.pretrained.load import import_transformers, load_config, quietly
 from attnlab.models.pretrained.source import model_folder
 
 FLOAT = 4  # bytes
 ACTIVATIONS = 34 / 2  # numbers stored per layer for each entry of a token's vector
+USUAL_TOKENS = 128  # where the limit follows from the texts, which are not read here
 TRAINING_COPIES = 3  # gradient and two moments per trained weight
 
 
@@ -41,8 +43,10 @@ def needed(config: ClassifyConfig, parameters: int, shape: Any) -> int:
     method, batch = config.tuning.method, config.batch
     learning = parameters if method == "full" else 0  # other methods: too few to count
     added = config.tuning.length if method == "prompt" else 0
-    length = min(config.data.max_tokens, getattr(shape, "max_position_embeddings", None) or config.data.max_tokens)
-    examples = batch.size if isinstance(batch.size, int) else 1  # one at least, where the size is searched for
+    most = getattr(shape, "max_position_embeddings", None) or USUAL_TOKENS
+    length = min(config.data.max_tokens or USUAL_TOKENS, most)
+    size = usual_batch(parameters, FEW_ROWS) if batch.size is None else batch.size
+    examples = size if isinstance(size, int) else 1  # one at least, where the size is searched for
     positions = batch.tokens or examples * (length + added)  # a budget counts padding as well
     width = getattr(shape, "hidden_size", 0)
     layers = 0 if method == "head" else getattr(shape, "num_hidden_layers", 0)

@@ -7,7 +7,6 @@ a model can no longer measure it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,13 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from attnlab.jobs.classify.beside import baselines_passage
+from attnlab.jobs.classify.confidence import confidence_passage
 from attnlab.models.pretrained.tuned import classes_of
 from attnlab.report import figures
-from attnlab.report.figures import reliability
 from attnlab.report.page import Figure, Passage, Table
 from attnlab.runs import read_config, series
 from attnlab.runs.predictions import PredictedExample, read_examples
-from attnlab.stats.calibration import bins, calibration_error
 from attnlab.stats.intervals import Proportion
 from attnlab.stats.scores import Scores, macro_f1_interval
 
@@ -38,7 +37,10 @@ def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
         return []
     classes = classes_of(run, record)
     scores = {split: scores_of(examples, classes) for split, examples in predictions.items() if examples}
-    return [_classes(run, record, classes, scores), _mistakes(dev), _confidence(run, dev)]
+    shown = {split: examples for split, examples in predictions.items() if examples}
+    beside = baselines_passage(run, record)
+    first = [beside] if beside is not None else []
+    return [*first, _classes(run, record, classes, scores), _mistakes(dev), confidence_passage(run, record, shown)]
 
 
 def scores_of(examples: Sequence[PredictedExample], classes: Sequence[str]) -> Scores:
@@ -121,20 +123,10 @@ def _short(example: PredictedExample) -> str:
     return " | ".join(part if len(part) <= room else f"{part[: room - 1]}…" for part in parts)
 
 
-def _confidence(run: Path, examples: Sequence[PredictedExample]) -> Passage:
-    groups = bins([each.probability for each in examples], [each.predicted == each.label for each in examples])
-    text = (
-        f"Expected calibration error on dev: {calibration_error(groups):.1%} (ten bins of equal width). It is the mean "
-        "distance between the confidence of the classifier and its accuracy."
-    )
-    drawn = reliability([asdict(group) for group in groups])
-    return Passage("Confidence", [text], figures=[_figure(run, "reliability", drawn, "accuracy by confidence on dev")])
-
-
 def accuracy_by_epoch(run: Path, record: Mapping[str, Any]) -> dict[str, figures.Curve]:
     """Accuracy on train and dev at each evaluation."""
     training, count = record.get("training", {}), record["data"]["examples"]["train"]
-    if not training.get("step"):
+    if not training.get("step") or record.get("steps") == 0:  # what is fitted has no epochs
         return {}
     epochs_per_step = training["examples"] / count / training["step"]
     curves: dict[str, figures.Curve] = {}

@@ -104,7 +104,7 @@ class Study:
             "optimizer": {"lr": self.rates[0], "weight_decay": 0.01, "beta2": 0.999},
             "batch": {"size": self.batch_size},
             "training": {"epochs": self.epochs[0], "seed": asked.seed, "keep": 1},
-            "watch": {"train_sample": asked.eval_examples or 1000},
+            "watch": {"train_sample": asked.eval_examples or 1000, "baselines": False},
             "machine": {"device": asked.device},
         }
         for section, more in changes.items():

@@ -118,6 +118,11 @@ def _choose_head(folder: Path, config: Any, family: Family, no_pooler: bool, poo
     return Family(how, activation)
 
 
+def frozen_pooling(name: str) -> str:
+    """The vector of a text by a body that is not tuned: as it was trained for, else the mean, which carries most."""
+    return _trained_pooling(model_folder(name)) or "mean"
+
+
 def _trained_pooling(folder: Path) -> str | None:
     """Models for sentence vectors have a file of their own for the pooling they were trained with."""
     path = folder / "1_Pooling" / "config.json"
@@ -195,7 +200,8 @@ def load_encoder(transformers: Any, folder: Path, config: Any) -> tuple[nn.Modul
 
 
 def encoder_class(transformers: Any, config: Any) -> Any:
-    return transformers.AutoModelForTextEncoding if config.is_encoder_decoder else transformers.AutoModel
+    half = config.is_encoder_decoder or config.model_type in ("t5", "mt5")  # of which only the encoder may be stored
+    return transformers.AutoModelForTextEncoding if half else transformers.AutoModel
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -14,8 +15,35 @@ from attnlab.models.pretrained.families import Family, family_of
 from attnlab.models.pretrained.label_words import LabelWords
 from attnlab.models.pretrained.load import import_transformers, quietly
 from attnlab.models.pretrained.tuning.adapters import ADAPTERS, merge_adapters
+from attnlab.models.pretrained.tuning.prompt import Prompted
+from attnlab.runs.checkpoints import Tensors
 
 INSTEAD = "export it with --weights-only"
+
+
+def fits_transformers(model: Classifier, method: str) -> bool:
+    """Whether transformers has a classifier with this pooling and head."""
+    body: Any = model.body
+    if method in ("prompt", "prefix"):
+        return False
+    family = family_of(body.config.model_type)
+    expected = ACTIVATIONS[family.activation] if family.activation else None
+    return bool(family.names) and model.pooling == family.pooling and model.head.activation is expected
+
+
+def without_adapters(model: Classifier, method: str) -> Tensors:
+    """What is on top of the encoder, or inside it (a prompt, a prefix), by name; adapters are merged into it."""
+    if method in ADAPTERS:
+        merge_adapters(model)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    return {name: t for name, t in weights.items() if name.startswith(("head.", "body.prompt")) or ".prefix." in name}
+
+
+def save_body(model: Classifier, folder: Path) -> None:
+    """The encoder alone, as transformers stores it."""
+    body: Any = model.body.body if isinstance(model.body, Prompted) else model.body
+    weights = {name: tensor for name, tensor in body.state_dict().items() if ".prefix." not in name}
+    body.save_pretrained(folder, state_dict=weights)
 
 
 def to_transformers(model: Classifier | LabelWords, method: str, classes: Sequence[str]) -> Any:

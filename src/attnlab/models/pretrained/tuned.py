@@ -4,11 +4,14 @@ An exported folder contains
 
     attnlab.json             classes, lengths, columns, base model, how it was tuned
     model.safetensors, …     a plain folder of transformers ("transformers", or "words" for one that answers in words)
-    weights.safetensors      or the trained weights alone, which need their base model ("weights")
+    weights.safetensors      beside the encoder, what was trained on top of it ("encoder"); or the trained weights
+                             alone, which need their base model ("weights"); or, with words.json, a linear classifier
+                             of counted words ("linear")
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,36 +21,41 @@ import torch
 from torch import Tensor, nn
 
 from attnlab.base.errors import UserError, first_line
-from attnlab.base.files import read_json
+from attnlab.base.files import read_json, read_text
 from attnlab.base.machine import facts
 from attnlab.base.machine.facts import is_out_of_memory, resolve_device
 from attnlab.config import check
-from attnlab.config.classify import ClassifyConfig
-from attnlab.data.encoded import EncodedExamples, text_examples
+from attnlab.config.classify import TFIDF, ClassifyConfig
+from attnlab.data.encoded import EncodedTexts, text_examples
 from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.tasks.columns import Columns
 from attnlab.data.tasks.labelled import LabelledText
 from attnlab.data.tasks.prediction_inputs import Texts, from_file
+from attnlab.models.linear.model import WORDS, SparseLinear, WordReader
+from attnlab.models.linear.tfidf import Tfidf
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, predict
 from attnlab.models.pretrained.folder import PICKLED, check_model, weight_files
 from attnlab.models.pretrained.load import (
     AS_DATA,
     LoadedClassifier,
+    frozen_pooling,
     import_transformers,
     load_classifier,
     load_config,
     load_tokenizer,
+    longest_input,
     quietly,
 )
 from attnlab.models.pretrained.masked import joint_model
-from attnlab.models.pretrained.source import fingerprint
+from attnlab.models.pretrained.source import fingerprint, model_folder
 from attnlab.models.pretrained.tuning import tune
 from attnlab.runs import read_record
 from attnlab.runs.checkpoints import load_best, load_weights
-from attnlab.runs.settings import trained_config
+from attnlab.runs.settings import must_be_unchanged, trained_config
 from attnlab.stats.scores import Scores
 
 ABOUT, WEIGHTS = "attnlab.json", "weights.safetensors"
+ENCODER_FORM, LINEAR_FORM = "encoder", "linear"
 MOST_TOKENS = 2**20
 
 
@@ -67,6 +75,10 @@ class TunedClassifier:
     folder: Path
     """Of the base model."""
     device: str = "cpu"
+    words: WordReader | None = None
+    """Reads the texts of a linear classifier, which has no tokens."""
+    temperature: float = 1.0
+    """By which logits are still to be divided."""
 
     @property
     def paired(self) -> bool:
@@ -78,12 +90,14 @@ class TunedClassifier:
         numbered = task is not None or bool(self.config.data.classes)
         return from_file(file, self.classes, self.columns, task.clean if task else str, numbered)
 
-    def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedExamples:
+    def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedTexts:
+        if self.words is not None:
+            return self.words.encode(examples)
         return text_examples(examples, self.tokenizer, self.longest, where)
 
-    def logits(self, texts: EncodedExamples) -> Tensor:
+    def logits(self, texts: EncodedTexts) -> Tensor:
         """(N, K), in the order of the texts."""
-        logits = predict(self.model, texts, self.device)
+        logits = predict(self.model, texts, self.device) / self.temperature
         if logits.shape[-1] != len(self.classes):
             raise UserError(f"{self.run} names {len(self.classes)} classes, and its weights have {logits.shape[-1]}.")
         return logits
@@ -111,8 +125,13 @@ def load_run(run: Path) -> TunedClassifier:
         raise UserError(f"{run} is a {record['kind']} run: it contains no classifier.")
     config, data = check(ClassifyConfig, trained_config(run)), record.get("data", {})
     classes, columns = classes_of(run, record), data.get("columns")
-    if not isinstance(data.get("weights"), str) or not isinstance(columns, dict | None):
-        raise UserError(f"{run} has no valid record of its base model and columns: start it again.")
+    if not isinstance(columns, dict | None):
+        raise UserError(f"{run} has no valid record of its columns: start it again.")
+    if config.is_linear:
+        words = _load_linear_run(run, config, classes, Columns(**columns) if columns else None)
+        return calibrated(words, temperature_of(record))
+    if not isinstance(data.get("weights"), str):
+        raise UserError(f"{run} has no valid record of its base model: start it again.")
     loaded = load_for_tuning(config, classes)
     check_base(loaded.folder, data["weights"], run)
     trained: nn.Module = loaded.model
@@ -122,17 +141,42 @@ def load_run(run: Path) -> TunedClassifier:
     elif config.joint.mlm is not None:
         trained = joint_model(loaded, config.tuning.method)
     load_best(trained, run)
-    longest = min(config.data.max_tokens, loaded.longest)
+    longest = min(config.data.max_tokens or loaded.longest, loaded.longest)
+    columns_of = Columns(**columns) if columns else None
+    found = TunedClassifier(run, config, loaded.model, loaded.tokenizer, classes, longest, columns_of, loaded.folder)
+    return calibrated(found, temperature_of(record))
+
+
+def _load_linear_run(
+    run: Path, config: ClassifyConfig, classes: tuple[str, ...], columns: Columns | None
+) -> TunedClassifier:
+    """A classifier of counted words; its vocabulary is a file of the run."""
+    words = read_words(must_be_unchanged(run, WORDS)) if config.model.name == TFIDF else None
+    reader = WordReader(words, *encoder_limit(config))
+    model = SparseLinear(reader.width, len(classes))
+    load_best(model, run)
     return TunedClassifier(
-        run,
-        config,
-        loaded.model,
-        loaded.tokenizer,
-        classes,
-        longest,
-        Columns(**columns) if columns else None,
-        loaded.folder,
+        run, config, model, reader.tokenizer, classes, reader.longest or MOST_TOKENS, columns, run, words=reader
     )
+
+
+def encoder_limit(config: ClassifyConfig) -> tuple[Any, int | None]:
+    """The tokenizer whose tokens count, and how many are read; None where texts are read whole."""
+    if config.model.encoder is None:
+        return None, None
+    folder, transformers = model_folder(config.model.encoder), import_transformers()
+    shape = load_config(transformers, folder)
+    tokenizer = load_tokenizer(transformers, folder, shape)
+    own = longest_input(shape, tokenizer)
+    return tokenizer, min(config.data.max_tokens or own, own)
+
+
+def read_words(file: Path) -> Tfidf:
+    """The vocabulary in words.json."""
+    try:
+        return Tfidf.from_json(read_text(file))
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{file} is no vocabulary ({first_line(error)}): restore it.") from None
 
 
 def classes_of(run: Path, record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -143,10 +187,37 @@ def classes_of(run: Path, record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(classes)
 
 
+def calibrated(trained: TunedClassifier, temperature: float) -> TunedClassifier:
+    """The logits divided by the temperature that was found on dev: in the weights of the last layer, so that every
+    form of an export has it; of a model that answers with words, beside it."""
+    model = trained.model
+    last = model if isinstance(model, SparseLinear) else model.head.out if isinstance(model, Classifier) else None
+    if last is None:
+        trained.temperature = temperature
+        return trained
+    with torch.no_grad():
+        for weight in last.parameters():
+            weight.div_(temperature)
+    return trained
+
+
+def temperature_of(record: Mapping[str, Any]) -> float:
+    """1 for a run that is not finished, or of an earlier version."""
+    found = record.get("results", {}).get("temperature", 1.0)
+    if not isinstance(found, int | float) or isinstance(found, bool) or not 0 < found < math.inf:
+        raise UserError(f"run.json: temperature is {found!r}, expected a number above 0: restore the file.")
+    return float(found)
+
+
 def load_for_tuning(config: ClassifyConfig, classes: Sequence[str]) -> LoadedClassifier:
     """The model that a configuration names, with the weights frozen and added that its tuning method needs."""
     model, tuning = config.model, config.tuning
-    loaded = load_classifier(model.name, classes, model.pooling, model.head, model.dropout, model.fast)
+    pooling: str = model.pooling
+    head: str = model.head
+    if config.is_fitted:
+        pooling = frozen_pooling(model.name) if pooling == "auto" else pooling
+        head = "linear"
+    loaded = load_classifier(model.name, classes, pooling, head, model.dropout, model.fast)
     tune(
         loaded.model,
         tuning.method,
@@ -165,6 +236,14 @@ def check_base(folder: Path, weights: str, tuned: Path) -> None:
         raise UserError(f"{tuned} was tuned from other weights than those now in {folder}: put the old ones back.")
 
 
+def load_encoder_classifier(path: Path, device: str = "auto") -> TunedClassifier:
+    """The same for whoever looks inside an encoder: a classifier of counted words has nothing to look into."""
+    trained = load_trained(path, device)
+    if trained.words is not None:
+        raise UserError(f"{path} is a classifier of counted words: it has no attention and no layers to look into.")
+    return trained
+
+
 def is_export(path: Path) -> bool:
     return (path / ABOUT).is_file()
 
@@ -181,6 +260,8 @@ def load_export(folder: Path) -> TunedClassifier:
         if not 8 <= longest <= MOST_TOKENS:
             raise ValueError(f"max_tokens is {longest}")
         origin_columns = Columns(**columns) if columns else None
+        if form == LINEAR_FORM:
+            return _load_linear_export(folder, config, classes, longest, origin_columns)
         model, tokenizer, origin = _load_form(folder, form, classes, config, base["weights"])
     except UserError:
         raise
@@ -189,15 +270,34 @@ def load_export(folder: Path) -> TunedClassifier:
             raise
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise UserError(f"{folder} cannot be read as an exported classifier ({reason}): export it again.") from None
-    return TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
+    found = TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
+    found.temperature = float(about.get("temperature", 1.0))  # earlier versions have none
+    return found
+
+
+def _load_linear_export(
+    folder: Path, config: ClassifyConfig, classes: tuple[str, ...], longest: int, columns: Columns | None
+) -> TunedClassifier:
+    from safetensors.torch import load_file
+
+    words = read_words(folder / WORDS) if config.model.name == TFIDF else None
+    tokenizer = load_tokenizer(import_transformers(), folder) if config.model.encoder is not None else None
+    reader = WordReader(words, tokenizer, longest if tokenizer is not None else None)
+    model = SparseLinear(reader.width, len(classes))
+    load_weights(model, load_file(folder / WEIGHTS))
+    return TunedClassifier(folder, config, model, tokenizer, classes, longest, columns, folder, words=reader)
 
 
 def _load_form(
     folder: Path, form: str, classes: tuple[str, ...], config: ClassifyConfig, base: str
 ) -> tuple[nn.Module, Any, Path]:
-    if form == "weights":
+    if form in ("weights", ENCODER_FORM):
         from safetensors.torch import load_file
 
+        if form == ENCODER_FORM:  # its base is the folder itself, whose adapters are merged
+            config.model.name, base = str(folder.resolve()), fingerprint(folder)
+            if config.tuning.method not in ("prompt", "prefix"):
+                config.tuning.method = "head"
         loaded = load_for_tuning(config, classes)
         check_base(loaded.folder, base, folder)
         load_weights(loaded.model, load_file(folder / WEIGHTS))
