@@ -110,9 +110,13 @@ def load_run(run: Path) -> TunedClassifier:
     if record["kind"] != "classify":
         raise UserError(f"{run} is a {record['kind']} run: it contains no classifier.")
     config, data = check(ClassifyConfig, trained_config(run)), record.get("data", {})
-    classes, columns = classes_of(run, record), data.get("columns")
-    if not isinstance(data.get("weights"), str) or not isinstance(columns, dict | None):
-        raise UserError(f"{run} has no valid record of its base model and columns: start it again.")
+    classes = classes_of(run, record)
+    try:
+        columns = Columns.stored(data.get("columns"))
+        if not isinstance(data.get("weights"), str):
+            raise ValueError("the checksum of its base model is missing")
+    except ValueError as error:
+        raise UserError(f"{run} has no valid record of its base model and columns ({error}): start it again.") from None
     loaded = load_for_tuning(config, classes)
     check_base(loaded.folder, data["weights"], run)
     trained: nn.Module = loaded.model
@@ -123,16 +127,7 @@ def load_run(run: Path) -> TunedClassifier:
         trained = joint_model(loaded, config.tuning.method)
     load_best(trained, run)
     longest = min(config.data.max_tokens, loaded.longest)
-    return TunedClassifier(
-        run,
-        config,
-        loaded.model,
-        loaded.tokenizer,
-        classes,
-        longest,
-        Columns(**columns) if columns else None,
-        loaded.folder,
-    )
+    return TunedClassifier(run, config, loaded.model, loaded.tokenizer, classes, longest, columns, loaded.folder)
 
 
 def classes_of(run: Path, record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -173,14 +168,13 @@ def load_export(folder: Path) -> TunedClassifier:
     """The classifier in an exported folder; weights alone are put onto their base model."""
     try:
         about = read_json(folder / ABOUT)
-        form, classes, columns = about["form"], tuple(about["classes"]), about["columns"]
+        form, classes, columns = about["form"], tuple(about["classes"]), Columns.stored(about["columns"])
         if not all(isinstance(name, str) for name in classes):
             raise TypeError("classes must be names")
         config = check(ClassifyConfig, about["config"])
         longest, base = int(about["max_tokens"]), about["base"]
         if not 8 <= longest <= MOST_TOKENS:
             raise ValueError(f"max_tokens is {longest}")
-        origin_columns = Columns(**columns) if columns else None
         model, tokenizer, origin = _load_form(folder, form, classes, config, base["weights"])
     except UserError:
         raise
@@ -189,7 +183,7 @@ def load_export(folder: Path) -> TunedClassifier:
             raise
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise UserError(f"{folder} cannot be read as an exported classifier ({reason}): export it again.") from None
-    return TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
+    return TunedClassifier(folder, config, model, tokenizer, classes, longest, columns, origin)
 
 
 def _load_form(
