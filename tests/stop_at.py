@@ -3,7 +3,7 @@ too late, however busy the machine is.
 
     python tests/stop_at.py SIGNAL STEP PART WORDS...
 
-PART is a part of the run's path; it may be empty.
+PART is a part of the run's path; it may be empty. If the first of WORDS is a script, that is run instead.
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ def main() -> None:
             os.kill(os.getpid(), number)
 
     MetricsWriter.write = write_and_stop  # type: ignore[method-assign]
-    sys.argv = ["attnlab", *sys.argv[4:]]
-    runpy.run_module("attnlab", run_name="__main__", alter_sys=True)
+    if sys.argv[4].endswith(".py"):
+        sys.argv = sys.argv[4:]
+        sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    else:
+        sys.argv = ["attnlab", *sys.argv[4:]]
+        runpy.run_module("attnlab", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

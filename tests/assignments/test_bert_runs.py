@@ -27,6 +27,21 @@ SHORT = shlex.split(
 )
 JOINT = [*SHORT, "--train_data_file", "unlabeled_train_50000.txt", "--block_size", "16", "--line_by_line"]
 
+# A script that is killed when it writes a line to standard error: never too late, however busy the machine is.
+KILLED_BY_A_LINE = """
+import os, runpy, signal, sys
+from pathlib import Path
+_, line, *sys.argv = sys.argv
+write = sys.stderr.write
+def write_and_end(text):
+    write(text)
+    if line in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+sys.stderr.write = write_and_end
+sys.path.insert(0, str(Path(sys.argv[0]).parent))
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
 
 def refused(main: Callable[[list[str]], None], words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
@@ -50,14 +65,8 @@ def test_killed_and_typed_again_it_ends_with_the_same_weights(
 ) -> None:
     words = [*JOINT, "--max_steps", "300", "--logging_steps", "10", "--overwrite_output_dir", "--learning_rate", "1e-4"]
     bert("classifier_mlm").main([*words, "--output_dir", "whole"])
-    child = subprocess.Popen(
-        [sys.executable, str(FOLDER / "classifier_mlm.py"), *words], stderr=subprocess.PIPE, text=True, cwd=place
-    )
-    assert child.stderr is not None
-    for line in child.stderr:
-        if line.startswith("step 20 of 300"):
-            child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
+    command = [sys.executable, "-c", KILLED_BY_A_LINE, "step 20 of 300", str(FOLDER / "classifier_mlm.py"), *words]
+    assert subprocess.run(command, stderr=subprocess.PIPE, cwd=place).returncode == -signal.SIGKILL
     assert Path("out/training.json").is_file() and not Path("out/results.json").exists()
     capsys.readouterr()
     bert("classifier_mlm").main(words)

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,7 @@ from attnlab.runs import read_config, read_record, read_status, series
 Load = Callable[[str], ModuleType]
 FOLDER = Path(__file__).parents[2] / "assignments" / "self-attention-transformers-pretraining"
 SMALL = ["--layers", "1", "--heads", "2", "--width", "16"]
+STOP_AT = Path(__file__).parents[1] / "stop_at.py"
 PEOPLE = [("Ada", "Rome"), ("Bob", "Oslo"), ("Cleo", "Lima"), ("Dan", "Rome")]
 
 
@@ -147,11 +147,6 @@ def test_it_learns_what_it_is_taught(knowledge: Load, place: Path, capsys: pytes
     assert Path("o").read_text().split("\n") == [*(city for _, city in PEOPLE), ""]
 
 
-def _steps(run: Path) -> int:
-    """Of the newest checkpoint."""
-    return max((int(path.name.removeprefix("step-")) for path in run.glob("checkpoints/step-*")), default=0)
-
-
 @pytest.mark.slow
 def test_killed_and_typed_again_it_ends_with_the_same_parameters(
     knowledge: Load, place: Path, cli_environment: dict[str, str]
@@ -159,14 +154,9 @@ def test_killed_and_typed_again_it_ends_with_the_same_parameters(
     words = ["pretrain", "synthesizer", "wiki.txt", "--epochs", "80", *SMALL, "--device", "cpu"]
     call(knowledge, *words, "--writing_params_path", "whole.params", small=False)
     command = [sys.executable, "src/run.py", *words, "--writing_params_path", "killed.params"]
-    child = subprocess.Popen(command, env=cli_environment, stderr=subprocess.DEVNULL, cwd=place)
-    try:
-        while child.poll() is None and not _steps(place / "killed.params.run") > 2:
-            time.sleep(0.002)
-        child.send_signal(signal.SIGKILL)
-        assert child.wait() == -signal.SIGKILL
-    finally:
-        child.kill()
+    killed = [sys.executable, str(STOP_AT), str(int(signal.SIGKILL)), "40", "killed.params.run", *command[1:]]
+    child = subprocess.run(killed, env=cli_environment, stderr=subprocess.DEVNULL, cwd=place)
+    assert child.returncode == -signal.SIGKILL
     assert not Path("killed.params").exists()
     assert read_status(Path("killed.params.run"))["state"] == "interrupted"
     again = subprocess.run(command, env=cli_environment, cwd=place, capture_output=True, text=True)

@@ -135,7 +135,7 @@ def test_a_mixer_that_needs_32_bits_is_audited_in_them(own):
 
 
 def test_half_precision_is_tried_in_a_process_that_may_die(own):
-    body = "x.dtype == torch.float16 and os.kill(os.getpid(), signal.SIGILL); return past @ v"
+    body = "print('{'); x.dtype == torch.float16 and os.kill(os.getpid(), signal.SIGILL); return past @ v"
     findings = check_half(AuditedMixer(own(body), SMALL, torch.float32))
     assert findings[0].passed is False
     assert findings[0].evidence == "the process died"

@@ -70,6 +70,8 @@ def test_helpers_are_allowed_beside_a_class_named_mixer(own):
         ("x = 1", "contains no torch.nn.Module class"),
         (AVERAGE + AVERAGE.replace("Average", "Other"), r"contains 2 module classes \(Average, Other\)"),
         (AVERAGE.replace("def forward(self, x):", "def forward(self x):"), r"mine.py, line 12: invalid syntax"),
+        ("import sys\nsys.exit(0)", r"mine.py, line 2: cannot be loaded: it calls sys.exit"),
+        (AVERAGE.replace("x.cumsum(1)", "exit(0)"), "line 14: forward fails: it calls sys.exit"),
         ("import torch\nimport nowhere", r"mine.py, line 2: cannot be loaded: ModuleNotFoundError"),
         (AVERAGE.replace("shape.width, shape", "shape.breadth, shape"), r"line 10: Average\(shape\) cannot be built"),
         (AVERAGE.replace("x.cumsum(1)", "x.cumsom(1)"), "line 14: forward fails: AttributeError"),

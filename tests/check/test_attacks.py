@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.check.attacks import ATTACKS, ONLY_WITH_A_WALL, WRONG
+from tests.check.conftest import LIMITS
 
 from attnlab.attention import pieces
 from attnlab.base.errors import RunFailed
@@ -19,7 +20,7 @@ from attnlab.check.judge.inside.limits import Limits
 from attnlab.check.results import CheckReport, ExerciseStage, Status
 from attnlab.check.runner import Judge
 
-SHORT = Limits(seconds=1.0, grace_seconds=4.0, total_seconds=60.0)
+SHORT = Limits(seconds=1.0, grace_seconds=4.0, total_seconds=60.0)  # for what must fail, however slow the machine is
 
 
 @pytest.fixture(scope="module")
@@ -28,13 +29,13 @@ def weak_judge() -> Iterator[Judge]:
         yield judge
 
 
-def check(judge: Judge, folder: Path, source: str, stage: ExerciseStage = ExerciseStage.PLAIN) -> CheckReport:
+def check(judge: Judge, folder: Path, source: str, limits: Limits = SHORT) -> CheckReport:
     path = folder / "mine.py"
     text = source.replace("SOLUTION", str(Path(pieces.__file__))).replace("SECRET", str(folder / "secret.txt"))
     path.write_text(text.replace("PARENT", str(os.getpid())), encoding="utf-8")
     (folder / "secret.txt").write_text("torch.softmax", encoding="utf-8")
     (folder / "secret.txt").chmod(0o600)
-    return judge.check(path, stage, limits=SHORT)
+    return judge.check(path, ExerciseStage.PLAIN, limits=limits)
 
 
 def assert_fails(report: CheckReport) -> None:
@@ -62,7 +63,7 @@ def test_an_attack_fails_without_a_wall(name: str, weak_judge: Judge, tmp_path: 
 def test_the_file_of_another_is_checked_as_ever(judge: Judge, tmp_path: Path) -> None:
     """After all those attacks, by the same judge."""
     softmax = "import torch\ndef attn_softmax(A):\n    return torch.softmax(A, -1)\n"
-    report = check(judge, tmp_path, softmax)
+    report = check(judge, tmp_path, softmax, LIMITS)
     assert [r.status for r in report.results if r.function == "attn_softmax"] == [Status.PASS]
     report = check(judge, tmp_path, WRONG)
     assert_fails(report)

@@ -85,11 +85,11 @@ def test_a_time_limit_of_nothing_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_endless_function_is_stopped_at_its_line(tmp_path: Path, student: Student) -> None:
-    text = student(merge_heads="def merge_heads(y):\n    while True:\n        y = y + 0\n")
-    code, found = report(tmp_path, text, "--time-limit", "1")
+    text = student(merge_heads="def merge_heads(y):\n    while True:\n        y = y + 0\n", self_attention="")
+    code, found = report(tmp_path, text, "--time-limit", "5")  # enough for split_heads on a machine that is busy
     merge = next(r for r in found["results"] if r["function"] == "merge_heads")
     assert code == 1
-    assert merge["problem"].startswith("stopped after 1 s")
+    assert merge["problem"].startswith("stopped after 5 s")
     assert text.splitlines()[merge["line"] - 1].strip() in ("while True:", "y = y + 0")
     assert statuses(found)["split_heads"] == "pass"
 
@@ -115,10 +115,10 @@ def test_the_top_level_of_a_notebook_does_not_prevent_the_checks(tmp_path: Path,
         "# In[1]:\n!pip install mingpt\n%matplotlib inline\n"
         "get_ipython().system('ls')\nimport mingpt_of_nowhere\n# In[2]:\n"
         + student()
-        + "\n# In[3]:\nprint(self_attention(*torch.randn(3, 1, 4, 8)))\nwhile True:\n    pass\n"
-        "answer = input()\nmodel = mingpt.train()\nimport sys\nsys.exit(7)\nimport os\nos._exit(3)\n"
+        + "\n# In[3]:\nprint(self_attention(*torch.randn(3, 1, 4, 8)))\nimport os\nos._exit(3)\n"
+        "while True:\n    pass\nanswer = input()\nmodel = mingpt.train()\nimport sys\nsys.exit(7)\n"
     )
-    code, found = report(tmp_path, text, "--time-limit", "1", name="A2S2.py")
+    code, found = report(tmp_path, text, "--time-limit", "5", name="A2S2.py")
     assert code == 0, found
     remarks = " ".join(remark["text"] for remark in found["remarks"])
     for reason in ("No module named 'mingpt_of_nowhere'", "stopped after", "EOFError", "NameError"):

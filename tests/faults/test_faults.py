@@ -62,7 +62,9 @@ def test_the_table_counts_what_was_survived_and_is_put_between_its_marks(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", ["kills at file operations", "readers beside writers", "damaged run folders"])
+@pytest.mark.parametrize(
+    "family", ["kills at file operations", "readers beside writers", "damaged run folders", "hostile files"]
+)
 def test_a_few_faults_of_every_family_are_survived(family: str) -> None:
     seed = str(int.from_bytes(os.urandom(4)))
     done = subprocess.run(

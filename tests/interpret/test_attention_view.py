@@ -31,13 +31,14 @@ ARGUMENTS = [
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 Open = Callable[..., Any]
+PATIENCE = 300_000.0  # milliseconds of a machine that is very busy
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS, timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -49,6 +50,7 @@ def view(browser: Any, tmp_path: Path) -> Iterator[Open]:
     requests: list[str] = []
     errors: list[str] = []
     page = browser.new_page(viewport={"width": 1200, "height": 900})
+    page.set_default_timeout(PATIENCE)
 
     def gate(route: Any) -> None:
         requests.append(route.request.url)
@@ -273,6 +275,7 @@ def test_another_page_can_use_the_element_as_it_is(browser: Any, tmp_path: Path)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(tmp_path)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     page = browser.new_page()
+    page.set_default_timeout(PATIENCE)
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
@@ -308,6 +311,7 @@ def test_dark_and_light_have_legible_text(browser: Any, tmp_path: Path) -> None:
     write_attention_page(tmp_path / "page.html", attention_maps(subject(), TEXT))
     for scheme in ("light", "dark"):
         page = browser.new_page(color_scheme=scheme)
+        page.set_default_timeout(PATIENCE)
         page.goto((tmp_path / "page.html").as_uri())
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         for selector in ("body", "footer", ".said", ".token", ".readout"):

@@ -73,13 +73,13 @@ def test_a_death_is_reported_and_a_warning_changes_nothing(
     members = processes_of(run)
     assert sorted(members) == [0, 1] and len({member.parent() for member in members.values()}) == 2
     members[1].kill()
-    until(lambda: exit_code(run, job) is not None, "the job ends", 60)
+    until(lambda: exit_code(run, job) is not None, "the job ends")
     assert exit_code(run, job) == 1
     reason = "process 1 of 2 (counted from 0, on loopback2) died: killed by signal 9 (SIGKILL)."
     assert read_status(run)["state"] == "failed" and read_status(run)["reason"] == reason
     assert f"error: {reason}" in lab("jobs", "log", job).stdout
     assert jobs(lab, run)[0]["state"] == "failed" and jobs(lab, run)[0]["remark"] == reason
-    until(lambda: not processes_of(run), "no process is left", 30)
+    until(lambda: not processes_of(run), "no process is left")
 
     uneven = lab("resume", run, *NODES, "--nodes", 3)
     assert uneven.returncode == 2 and "the number of processes it started with, 2" in uneven.stderr

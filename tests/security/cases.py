@@ -274,6 +274,14 @@ CASES = [
         for name, target in (("metrics.jsonl", "letter.txt"), ("figures", "."), ("checkpoints", "new"))
         for prepare in [both(interrupted("plain"), link(f"plain/{name}", target))]
     ),
+    Case(
+        "run: evaluations is a link",
+        ["evaluate {stranger}/plain {mine}/text.txt"],
+        link("plain/evaluations", "."),
+        "plain",
+        (2,),
+        "is a link to",
+    ),
     *(
         Case(f"run's copy: {command}", [command], without_the_file, "language", (2,), f"attention.py is {REFUSED}")
         for command in OPENED["language"][:1]

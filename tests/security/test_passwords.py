@@ -36,7 +36,12 @@ def addresses(password: str) -> list[str]:
         "postgresql://:{}@127.0.0.1/db",
         "postgresql://127.0.0.1/db?password={}",
     ]
-    more = ["postgres://lab:{}@127.0.0.1/db", "postgresql+psycopg://lab:{}@h/db", "mysql://lab:{}@h/db"]
+    more = [
+        "sqlite:///lab.db?key={}",
+        "postgres://lab:{}@127.0.0.1/db",
+        "postgresql+psycopg://lab:{}@h/db",
+        "mysql://lab:{}@h/db",
+    ]
     return [form.format(text) for form in (*forms, *more) for text in written]
 
 

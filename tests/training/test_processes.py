@@ -13,6 +13,7 @@ import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.launch.cluster import SLOW
 from tests.tiny_models import tiny_model
 from tests.training.processes_worker import run_all, write_data
 
@@ -125,11 +126,14 @@ def command(cli_environment: dict[str, str], tmp_path: Path) -> Iterator[Callabl
 def test_killed_and_stopped_it_tells_why_leaves_nobody_and_goes_on_to_the_same_weights(
     tmp_path: Path, attnlab: Run, command: Callable[..., Command]
 ) -> None:
-    run, whole = tmp_path / "run", tmp_path / "whole"
-    done = attnlab(*FLAGS, "--run", whole)
+    run, whole, slowly = tmp_path / "run", tmp_path / "whole", tmp_path / "slowly"
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = [*FLAGS, "--attention", str(tmp_path / "slow.py")]
+    done = attnlab(*words, "--run", whole)
     assert done.returncode == 0, done.stderr
 
-    killed = command(*FLAGS, "--run", str(run))
+    slowly.touch()  # so that it cannot end before it is stopped
+    killed = command(*words, "--run", str(run))
     members = killed.at_step(5)
     assert len(members) == 2
     members[1].kill()
@@ -154,6 +158,7 @@ def test_killed_and_stopped_it_tells_why_leaves_nobody_and_goes_on_to_the_same_w
     assert not any(member.is_running() for member in members)
     assert read_status(run)["reason"] == "stopped by SIGTERM"
 
+    slowly.unlink()
     done = attnlab("resume", run)
     assert done.returncode == 0, done.stderr
     assert newest(run) == newest(whole)

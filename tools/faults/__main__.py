@@ -20,6 +20,7 @@ from random import Random
 from tools.faults import families
 from tools.faults.family import Family, Try
 
+MINUTES = 15.0
 START, END = "<!-- faults: begin -->", "<!-- faults: end -->"
 
 
@@ -45,7 +46,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.faults", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=15.0)
+    parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**32, help="of everything that is drawn")
     parser.add_argument("--only", metavar="FAMILY", help="one family by its name")
     parser.add_argument("--most", type=int, metavar="N", help="tries per family at most")
@@ -62,12 +63,13 @@ def _cause(family: Family, options: argparse.Namespace, place: Path, seconds: fl
     folder = place / family.name.replace(" ", "-")
     folder.mkdir()
     deadline, tried = time.monotonic() + seconds, list[Try]()
+    least = family.least * options.minutes / MINUTES
     with closing(family.tries(Random(f"{options.seed} {family.name}"), folder)) as tries:
         for each in tries:
             tried.append(each)
             if each.failure:
                 print(f"{family.name}, try {len(tried)}: {each.fault}: {each.detail}\n  {each.failure}", flush=True)
-            if time.monotonic() > deadline or len(tried) == options.most:
+            if (time.monotonic() > deadline and len(tried) >= least) or len(tried) == options.most:
                 break
     print(f"{family.name}: {len(tried)} tries, {sum(bool(each.failure) for each in tried)} not survived", flush=True)
     return tried

@@ -52,9 +52,13 @@ class Done:
 class Child:
     """A command that is running."""
 
-    def __init__(self, words: list[str], log: Path, watched: Path | None = None, kill: Kill | None = None) -> None:
+    def __init__(
+        self, words: list[str], log: Path, watched: Path | None = None, kill: Kill | None = None, text: str = ""
+    ) -> None:
         self.words, self.log, self.count_file = tuple(words), log, log.with_suffix(".count")
         self.count_file.unlink(missing_ok=True)
+        self.input = log.with_suffix(".in")
+        self.input.write_text(text, encoding="utf-8")
         self.deadline = time.monotonic() + TIMEOUT
         self.hangs = False
         self.pid = os.fork()
@@ -66,7 +70,7 @@ class Child:
         try:
             os.setsid()
             output = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            for number, descriptor in ((0, os.open(os.devnull, os.O_RDONLY)), (1, output), (2, output)):
+            for number, descriptor in ((0, os.open(self.input, os.O_RDONLY)), (1, output), (2, output)):
                 os.dup2(descriptor, number)
             sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
             sys.argv = ["attnlab", *self.words]
@@ -116,6 +120,6 @@ class Child:
         return Done(self.words, code, output, count)
 
 
-def run(words: list[str], log: Path, watched: Path | None = None, kill: Kill | None = None) -> Done:
-    """A command, to its end."""
-    return Child(words, log, watched, kill).wait()
+def run(words: list[str], log: Path, watched: Path | None = None, kill: Kill | None = None, text: str = "") -> Done:
+    """A command, to its end, with a text on its standard input."""
+    return Child(words, log, watched, kill, text).wait()

@@ -30,3 +30,4 @@ class Family:
     name: str
     share: float  # of the time
     tries: Callable[[Random, Path], Generator[Try]]
+    least: int = 0  # tries in a quarter of an hour, however long they take

@@ -144,11 +144,10 @@ def check_positions(name: str) -> None:
 
 HELP = "`attnlab new attention NAME` writes a file to start from."
 
-
 OWN = "own:"
 _session: dict[str, Builder] = {}
 
-
+FAILURES = (Exception, SystemExit)  # a command must not end in silence because a file calls sys.exit
 FACTS = ("equation", "paper", "time", "memory", "positions", "causal", "bidirectional")
 """What a class, or a function that builds a module, may state about itself."""
 
@@ -215,7 +214,7 @@ def own_variant(kind: Builder, name: str) -> Variant:
             mixer = kind(shape)
         except UserError:
             raise
-        except Exception as error:
+        except FAILURES as error:
             raise _in_file(error, Path(name), f"{label}(shape) cannot be built") from error
         if not isinstance(mixer, nn.Module):
             raise UserError(f"{name}: {label}(shape) expected to return a torch.nn.Module, got {type(mixer).__name__}.")
@@ -250,7 +249,7 @@ class OwnMixer(nn.Module):
             y = self.inner(x, **{name: value for name, value in extras.items() if name in self.takes})
         except (UserError, MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception as error:
+        except FAILURES as error:
             raise _in_file(error, Path(self.source), "forward fails") from error
         if not isinstance(y, Tensor) or y.shape != x.shape:
             got = tuple(y.shape) if isinstance(y, Tensor) else type(y).__name__
@@ -276,7 +275,7 @@ def run_source(source: bytes, file: Path) -> ModuleType:
         exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)
     except SyntaxError as error:
         raise UserError(f"{file}, line {error.lineno}: {error.msg}.") from error
-    except Exception as error:
+    except FAILURES as error:
         raise _in_file(error, file, "cannot be loaded") from error
     return module
 
@@ -297,8 +296,9 @@ def _one_class(module: ModuleType, file: Path) -> type[nn.Module]:
     raise UserError(f"{file} contains {len(classes)} module classes ({names}): keep one, or name the attention Mixer.")
 
 
-def _in_file(error: Exception, file: Path, what: str) -> UserError:
+def _in_file(error: BaseException, file: Path, what: str) -> UserError:
     """One sentence with the line of the user's file that failed."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == file.name]
     line = f", line {frames[-1].lineno}" if frames else ""
-    return UserError(f"{file}{line}: {what}: {type(error).__name__}: {error}")
+    why = "it calls sys.exit" if isinstance(error, SystemExit) else f"{type(error).__name__}: {error}"
+    return UserError(f"{file}{line}: {what}: {why}")

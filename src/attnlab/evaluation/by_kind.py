@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import check_new_folder, read_text, sha256, write_json, write_text
+from attnlab.base.files import read_text, sha256, write_json, write_text
 from attnlab.data.text.reading import read_corpus
 from attnlab.evaluation import files
 from attnlab.evaluation.labelled import evaluate_labelled
@@ -17,7 +17,7 @@ from attnlab.evaluation.text import TextScores, evaluate_text
 from attnlab.models.loading import TrainedGPT, load_gpt
 from attnlab.models.pretrained.tuned import is_export, load_trained
 from attnlab.models.sampling import trained_context
-from attnlab.runs import fresh_path, read_config, read_record
+from attnlab.runs import read_config, read_record
 from attnlab.runs.folder import command
 from attnlab.runs.predictions import prediction_lines
 
@@ -60,7 +60,7 @@ def evaluate_text_file(
 ) -> FileEvaluation:
     """The loss of a language model on a file: one stream, or one document per line if it was trained on documents."""
     trained = load_gpt(run)
-    _check_places(outputs, out)
+    files.check_places(run, outputs, out)
     stream = read_record(trained.run)["kind"] == "language"
     documents = [read_text(file)] if stream else read_corpus(file)
     scores = evaluate_text(
@@ -82,7 +82,7 @@ def evaluate_labelled_file(
     abstain_below: float | None = None,
 ) -> FileEvaluation:
     """A classifier, of a run or an export, on a file with labels; with `abstain_below`, what a threshold does."""
-    _check_places(outputs, out)
+    files.check_places(run, outputs, out)
     trained = load_trained(run, device)
     scores = evaluate_labelled(trained, trained.read(file).examples, f"{file}, ")
     notes = []
@@ -120,13 +120,6 @@ def _text_notes(trained: TrainedGPT, file: Path, scores: TextScores, documents: 
     return notes
 
 
-def _check_places(outputs: Path | None, out: Path | None) -> None:
-    if outputs is not None:
-        files.check_writable(outputs)
-    if out is not None:
-        check_new_folder(out)
-
-
 def _written(
     run: Path,
     file: Path,
@@ -139,7 +132,7 @@ def _written(
     """results.json in a folder, and the single predictions there or in `outputs`."""
     name, lines, count = predictions
     results = {"run": str(run), "source": str(file), "command": command(), "notes": notes, **summary}
-    folder = out or fresh_path(run / "evaluations", file.stem)
+    folder = out or files.new_folder(run, file.stem)
 
     def fill(partial: Path) -> None:
         write_json(partial / "results.json", results)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import check_new_folder, write_json, write_text
+from attnlab.base.files import write_json, write_text
 from attnlab.data.questions import Questions, read_questions
 from attnlab.evaluation import files
 from attnlab.evaluation.abstaining import Abstaining, NameThreshold, choose_name_threshold, required_threshold
@@ -20,7 +20,6 @@ from attnlab.evaluation.sources import Sources, find_sources
 from attnlab.evaluation.unseen_names import ask_unseen_names
 from attnlab.models.asking import MEANING, check_lengths
 from attnlab.models.loading import load_gpt
-from attnlab.runs import fresh_path
 from attnlab.runs.folder import command
 
 
@@ -54,10 +53,7 @@ def evaluate_run(run: Path, options: EvaluationOptions) -> Evaluation:
     """Everything is read and checked before the first question is asked; files are written at the end."""
     trained = load_gpt(run)
     model, vocabulary = trained.model, trained.vocabulary
-    if options.outputs is not None:
-        files.check_writable(options.outputs)
-    if options.out is not None:
-        check_new_folder(options.out)
+    files.check_places(run, options.outputs, options.out)
     sources = find_sources(run, options.corpus)
     questions, origin, label = _choose_questions(run, options.questions, sources)
     sources = replace(sources, asked=questions.questions)
@@ -109,7 +105,7 @@ def _write(
     text = files.predictions_text(answered, shown)
     folder = options.out
     if folder is None and (results is not None or options.outputs is None):
-        folder = fresh_path(run / "evaluations", label)
+        folder = files.new_folder(run, label)
 
     def fill(partial: Path) -> None:
         write_text(partial / "predictions.txt", text)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from attnlab.base.errors import UserError
-from attnlab.base.files import write_text
+from attnlab.base.files import check_new_folder, write_text
+from attnlab.base.leftovers import temporary
 from attnlab.evaluation.abstaining import Abstaining
 from attnlab.evaluation.answers import AnsweredQuestion
+from attnlab.runs import fresh_path
+from attnlab.runs.links import must_lead_inside
+
+EVALUATIONS = "evaluations"
 
 
 def predictions_text(answered: Sequence[AnsweredQuestion], abstaining: Abstaining) -> str:
@@ -51,7 +55,7 @@ def _one_line(text: str) -> str:
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Write a folder completely or not at all: it is filled under a temporary name and renamed at the end."""
-    partial = folder.parent / f".{folder.name}.partial-{os.getpid()}"
+    partial = temporary(folder, "partial")
     try:
         partial.mkdir(parents=True)
         fill(partial)
@@ -60,6 +64,21 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
         raise UserError(f"cannot write to {folder}: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_places(run: Path, outputs: Path | None, out: Path | None) -> None:
+    """Refuse places that cannot take the results, before any work is done."""
+    if outputs is not None:
+        check_writable(outputs)
+    if out is not None:
+        check_new_folder(out)
+    else:
+        must_lead_inside(run / EVALUATIONS, run)
+
+
+def new_folder(run: Path, label: str) -> Path:
+    """Where an evaluation goes if nobody says where: a folder of its own in the run."""
+    return fresh_path(run / EVALUATIONS, label)
 
 
 def write_file(path: Path, text: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from attnlab.base.files import write_text
 from attnlab.evaluation import figures
 from attnlab.report.figures import reliability, save
 from attnlab.report.page import Figure, Passage, Table, write_page
@@ -108,7 +109,7 @@ def _area(values: Mapping[str, float]) -> Area:
 
 def _figure(folder: Path, name: str, drawing: Any, caption: str) -> Figure:
     svg = save(drawing, folder / "figures" / f"{name}.png")
-    (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    write_text(folder / "figures" / f"{name}.svg", svg)
     return Figure(svg, caption)
 
 

@@ -32,7 +32,7 @@ def store_address(value: str) -> str:
     """The address as it is stored, a file's path in full; raises a ValueError without the address for any other."""
     if value == JOURNAL:
         return value
-    if value.startswith(SQLITE) and len(value) > len(SQLITE):
+    if value.startswith(SQLITE) and len(value) > len(SQLITE) and "?" not in value:
         return SQLITE + os.path.abspath(os.path.expanduser(value.removeprefix(SQLITE)))
     if _SERVER.fullmatch(value):
         return value

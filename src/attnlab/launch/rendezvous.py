@@ -59,7 +59,7 @@ class LauncherGroup:
 
     def report_failure(self) -> None:
         with self._unless_first_is_lost():
-            self.store.set(FAILED, "")
+            self.store.add(FAILED, 1)  # answered, unlike a set: the store has it when this returns
 
     def failed(self) -> bool:
         """Whether a process has failed, on any machine."""

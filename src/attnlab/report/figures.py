@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from attnlab.base.figure_text import show_as_written
+from attnlab.base.files import write_bytes
 from attnlab.stats.intervals import Proportion
 
 STYLE: dict[Any, Any] = {
@@ -93,10 +94,11 @@ def bars(values: Mapping[str, tuple[float, tuple[float, float]]], title: str, y:
 
 def save(figure: Any, path: Path) -> str:
     """Write the PNG; returns the same figure as SVG text."""
-    text = io.StringIO()
+    text, picture = io.StringIO(), io.BytesIO()
     with styled():
-        show_as_written(figure).savefig(path, dpi=150)
+        show_as_written(figure).savefig(picture, format="png", dpi=150)
         figure.savefig(text, format="svg", metadata={"Date": None})
+    write_bytes(path, picture.getvalue())
     return text.getvalue()
 
 

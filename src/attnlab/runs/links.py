@@ -18,9 +18,14 @@ def must_stay_inside(run: Path) -> None:
     root = run.resolve()
     for folder, folders, files in os.walk(root):
         for name in (*folders, *files):
-            path = Path(folder, name)
-            if name not in LOCKS and path.is_symlink() and not path.resolve().is_relative_to(root):
-                raise UserError(
-                    f"{path} is a link to {os.readlink(path)}, outside the run: replace it by what it names, "
-                    "or copy the run with 'cp -rL'."
-                )
+            if name not in LOCKS:
+                must_lead_inside(Path(folder, name), root)
+
+
+def must_lead_inside(path: Path, root: Path) -> None:
+    """Raise if this path in a run is a link to a place outside it."""
+    if path.is_symlink() and not path.resolve().is_relative_to(root.resolve()):
+        raise UserError(
+            f"{path} is a link to {os.readlink(path)}, outside the run: replace it by what it names, "
+            "or copy the run with 'cp -rL'."
+        )

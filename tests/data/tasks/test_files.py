@@ -11,6 +11,7 @@ import pytest
 
 from attnlab.base.errors import UserError
 from attnlab.data.tasks.catalog import load_labelled
+from attnlab.data.tasks.columns import Columns
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.data.tasks.tables import ColumnRequest
 
@@ -224,3 +225,13 @@ def test_what_is_neither_task_nor_file_gets_the_nearest_task() -> None:
         load_labelled("bolq")
     with pytest.raises(UserError, match="its own files and columns"):
         load_labelled("sentiment", ColumnRequest(text="text"))
+
+
+@pytest.mark.parametrize(
+    "values", [["text"], {"text": "a"}, {"text": {"x": 1}, "label": "b", "pair": None}, {"text": "a", "label": 1}]
+)
+def test_stored_columns_of_another_shape_are_refused(values: object) -> None:
+    with pytest.raises(ValueError, match="column"):
+        Columns.stored(values)
+    columns = Columns("a", "b", None)
+    assert Columns.stored(columns._asdict()) == columns and Columns.stored(None) is None

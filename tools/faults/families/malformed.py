@@ -19,4 +19,4 @@ def tries(random: Random, folder: Path) -> Iterator[Try]:
         yield Try(f"malformed {result.case.family}", detail, failure)
 
 
-FAMILY = Family("malformed inputs", 3.0, tries)
+FAMILY = Family("malformed inputs", 3.0, tries, least=2000)

@@ -1,7 +1,8 @@
 """The audit of a user's own file, in a process that may end or hang without harm.
 
 A file that calls `sys.exit`, loops for ever or takes all memory must not end the audit in silence. So it is audited
-in a child with limits; the findings come back as JSON through a pipe of their own, whatever the file prints.
+in a child with limits; the findings come back as JSON in a file of their own, whatever the file prints, and whatever
+processes it leaves behind: these are ended.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
+import tempfile
 import warnings
+from contextlib import suppress
 from dataclasses import asdict
 
 from attnlab.attention.audit.mixer import Finding
@@ -29,38 +33,45 @@ MEMORY = 16 * GIB
 
 def audit_file(path: str, shape: MixerShape, cost: bool = True, half: bool = True, seconds: float = SECONDS) -> Audit:
     """All checks on the mixer in a file; raises if they cannot be completed."""
-    reading, writing = os.pipe()
     verbose = console.verbosity() is Verbosity.VERBOSE
     request = json.dumps({"path": path, "shape": asdict(shape), "cost": cost, "half": half, "verbose": verbose})
-    command = [*MODULE, "attnlab.attention.audit.child", str(writing), request]
-    with os.fdopen(reading, encoding="utf-8") as results:
-        try:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=(writing,))
-        finally:
-            os.close(writing)
+    with tempfile.TemporaryFile() as results:
+        command = [*MODULE, "attnlab.attention.audit.child", str(results.fileno()), request]
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(results.fileno(),),
+            start_new_session=True,
+        )
         try:
             code = child.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
             raise UserError(
                 f"{path} did not finish its audit within {seconds:g} seconds: does its forward end for every input?"
             ) from None
-        lines = results.read().splitlines()
-    return _result(path, lines, code)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+        results.seek(0)
+        return _result(path, results.read(), code)
 
 
-def _result(path: str, lines: list[str], code: int) -> Audit:
-    answer = json.loads(lines[-1]) if lines else {}
-    if "findings" in answer:
+def _result(path: str, written: bytes, code: int) -> Audit:
+    try:
+        answer = json.loads(written)
+        if "error" in answer:
+            raise UserError(answer["error"])
         return Audit(path, [Finding(**finding) for finding in answer["findings"]])
-    if "error" in answer:
-        raise UserError(answer["error"])
-    how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    raise UserError(f"{path} ended the process in the middle of its audit ({how}): it must return an output instead.")
+    except (ValueError, TypeError, KeyError):  # nothing, or also what a second process wrote
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        raise UserError(
+            f"{path} ended the process in the middle of its audit ({how}): it must return an output instead."
+        ) from None
 
 
-def _main(pipe: int, request: dict[str, object]) -> None:
+def _main(results: int, request: dict[str, object]) -> None:
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     memory = MEMORY if hard == resource.RLIM_INFINITY else min(MEMORY, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
@@ -73,10 +84,12 @@ def _main(pipe: int, request: dict[str, object]) -> None:
         answer = {"error": str(error)}
     except MemoryError:
         answer = {"error": f"{path} needs more than {MEMORY // GIB} GiB for sequences of {shape.context} tokens."}
-    except SystemExit:
-        answer = {"error": f"{path} calls sys.exit in its forward or constructor: it must return an output instead."}
-    with os.fdopen(pipe, "w", encoding="utf-8") as results:
-        results.write(json.dumps(answer))
+    except Exception:
+        raise
+    except BaseException as error:
+        answer = {"error": f"{path} raises {type(error).__name__}: it must return an output instead."}
+    with os.fdopen(results, "w", encoding="utf-8") as file:
+        file.write(json.dumps(answer))
 
 
 if __name__ == "__main__":

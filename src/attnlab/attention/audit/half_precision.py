@@ -1,19 +1,20 @@
 """Does a mixer work in half precision? Tried in a child process.
 
 On some machines the first bf16 matrix product kills the process with an illegal instruction, so it is
-never tried in the parent process. The child reports every step that succeeded as one line of JSON; the
-first step without a line is where it died.
+never tried in the parent process. The child reports every step that succeeded as one line of JSON on what was
+its standard output, whatever the file prints; the first step without a line is where it died.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 
@@ -63,13 +64,12 @@ def _tried(name: str, shape: MixerShape, seconds: float) -> list[HalfResult]:
         out = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
     steps: dict[str, dict[str, Any]] = {dtype: {"dtype": dtype, "able": False} for dtype in DTYPES}
     for line in out.splitlines():
-        if line.startswith("{"):
-            step = json.loads(line)
-            steps[step["dtype"]].update(step)
+        step = json.loads(line)
+        steps[step["dtype"]].update(step)
     return [HalfResult(**values) for values in steps.values()]
 
 
-def _child(name: str, shape: MixerShape) -> None:
+def _child(name: str, shape: MixerShape, results: TextIO) -> None:
     from attnlab.attention.registry import build_mixer
 
     torch.manual_seed(0)
@@ -80,7 +80,7 @@ def _child(name: str, shape: MixerShape) -> None:
     for dtype, kind in DTYPES.items():
         square = torch.ones(64, 64, dtype=kind)
         (square @ square).sum().item()
-        _report(dtype=dtype, able=True)
+        _report(results, dtype=dtype, able=True)
         try:
             half = mixer.to(kind)
             inputs = x.to(kind).requires_grad_()
@@ -89,17 +89,19 @@ def _child(name: str, shape: MixerShape) -> None:
             assert inputs.grad is not None
             finite = bool(got.isfinite().all() and inputs.grad.isfinite().all())
             error = float((got.float() - expected).abs().max() / expected.abs().max())
-            _report(dtype=dtype, ran=True, error=error if finite else None)
+            _report(results, dtype=dtype, ran=True, error=error if finite else None)
         except Exception as problem:  # any failure of a user's code is the finding
-            _report(dtype=dtype, message=f"{type(problem).__name__}: {problem}".splitlines()[0])
+            _report(results, dtype=dtype, message=f"{type(problem).__name__}: {problem}".splitlines()[0])
         mixer = mixer.float()
 
 
-def _report(**step: Any) -> None:
-    print(json.dumps(step), flush=True)
+def _report(results: TextIO, **step: Any) -> None:
+    print(json.dumps(step), file=results, flush=True)
 
 
 if __name__ == "__main__":
     import attnlab.attention  # registers all variants  # noqa: F401
 
-    _child(sys.argv[1], MixerShape(**json.loads(sys.argv[2])))
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as results:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what the file prints
+        _child(sys.argv[1], MixerShape(**json.loads(sys.argv[2])), results)

@@ -64,6 +64,18 @@ class Columns(NamedTuple):
     label: str
     pair: str | None
 
+    @classmethod
+    def stored(cls, values: object) -> Columns | None:
+        """As a run or an export has stored them; raises a ValueError for anything else."""
+        if not values:
+            return None
+        if not isinstance(values, dict) or not {"text", "label", "pair"} == set(values):
+            raise ValueError("columns are not stored by the names text, label and pair")
+        names = [values["text"], values["label"], values["pair"] or ""]
+        if not all(isinstance(name, str) for name in names):
+            raise ValueError("a column has no name")
+        return cls(**values)
+
     def __str__(self) -> str:
         pair = f", pair from {self.pair!r} (--pair)" if self.pair else ""
         return f"text from column {self.text!r} (--text){pair}, label from {self.label!r} (--label)"

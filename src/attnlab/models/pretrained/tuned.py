@@ -124,12 +124,13 @@ def load_run(run: Path) -> TunedClassifier:
     if record["kind"] != "classify":
         raise UserError(f"{run} is a {record['kind']} run: it contains no classifier.")
     config, data = check(ClassifyConfig, trained_config(run)), record.get("data", {})
-    classes, columns = classes_of(run, record), data.get("columns")
-    if not isinstance(columns, dict | None):
-        raise UserError(f"{run} has no valid record of its columns: start it again.")
+    classes = classes_of(run, record)
+    try:
+        columns = Columns.stored(data.get("columns"))
+    except ValueError as error:
+        raise UserError(f"{run} has no valid record of its columns ({error}): start it again.") from None
     if config.is_linear:
-        words = _load_linear_run(run, config, classes, Columns(**columns) if columns else None)
-        return calibrated(words, temperature_of(record))
+        return calibrated(_load_linear_run(run, config, classes, columns), temperature_of(record))
     if not isinstance(data.get("weights"), str):
         raise UserError(f"{run} has no valid record of its base model: start it again.")
     loaded = load_for_tuning(config, classes)
@@ -142,8 +143,7 @@ def load_run(run: Path) -> TunedClassifier:
         trained = joint_model(loaded, config.tuning.method)
     load_best(trained, run)
     longest = min(config.data.max_tokens or loaded.longest, loaded.longest)
-    columns_of = Columns(**columns) if columns else None
-    found = TunedClassifier(run, config, loaded.model, loaded.tokenizer, classes, longest, columns_of, loaded.folder)
+    found = TunedClassifier(run, config, loaded.model, loaded.tokenizer, classes, longest, columns, loaded.folder)
     return calibrated(found, temperature_of(record))
 
 
@@ -252,16 +252,18 @@ def load_export(folder: Path) -> TunedClassifier:
     """The classifier in an exported folder; weights alone are put onto their base model."""
     try:
         about = read_json(folder / ABOUT)
-        form, classes, columns = about["form"], tuple(about["classes"]), about["columns"]
+        form, classes, columns = about["form"], tuple(about["classes"]), Columns.stored(about["columns"])
         if not all(isinstance(name, str) for name in classes):
             raise TypeError("classes must be names")
         config = check(ClassifyConfig, about["config"])
         longest, base = int(about["max_tokens"]), about["base"]
         if not 8 <= longest <= MOST_TOKENS:
             raise ValueError(f"max_tokens is {longest}")
-        origin_columns = Columns(**columns) if columns else None
+        temperature = float(about.get("temperature", 1.0))  # earlier versions have none
+        if not 0 < temperature < math.inf:
+            raise ValueError(f"temperature is {temperature}")
         if form == LINEAR_FORM:
-            return _load_linear_export(folder, config, classes, longest, origin_columns)
+            return _load_linear_export(folder, config, classes, longest, columns)
         model, tokenizer, origin = _load_form(folder, form, classes, config, base["weights"])
     except UserError:
         raise
@@ -270,8 +272,8 @@ def load_export(folder: Path) -> TunedClassifier:
             raise
         reason = f"{type(error).__name__}: {first_line(error)}"
         raise UserError(f"{folder} cannot be read as an exported classifier ({reason}): export it again.") from None
-    found = TunedClassifier(folder, config, model, tokenizer, classes, longest, origin_columns, origin)
-    found.temperature = float(about.get("temperature", 1.0))  # earlier versions have none
+    found = TunedClassifier(folder, config, model, tokenizer, classes, longest, columns, origin)
+    found.temperature = temperature
     return found
 
 

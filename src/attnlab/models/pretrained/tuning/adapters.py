@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import nn
 
-from attnlab.base.errors import UserError
+from attnlab.base.errors import UserError, first_line
 
 # Name here: (class of the configuration in peft, further settings).
 ADAPTERS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -38,10 +38,10 @@ def add_adapter(body: Any, method: str, rank: int, alpha: float, dropout: float)
             peft.inject_adapter_in_model(kind(**settings, **targets), body)
             return
         except ValueError as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = first_line(error)
             if "target_modules" not in reason:
                 break
-    raise UserError(f"--tune {method}: peft does not support a {body.config.model_type} model ({reason.rstrip('.')}).")
+    raise UserError(f"--tune {method}: peft does not support a {body.config.model_type} model ({reason}).")
 
 
 def merge_adapters(model: nn.Module) -> None:
