@@ -81,6 +81,10 @@ def _document(path: Path, content: Any) -> FileTable:
         if splits := {name: split for name in content if (split := split_of(name)) and _is_rows(content[name])}:
             parts = [(split, content[name]) for name, split in splits.items()]
             return _table(path, parts, f"JSON with lists of rows: {_listed(splits)}.")
+        if len(content) == 1 and isinstance(inner := next(iter(content.values())), dict):
+            return _document(path, inner)
+        if records := _of_pandas(content):
+            return _table(path, [(None, records)], "JSON, an object per row or column.")
         lists = {name: value for name, value in content.items() if isinstance(value, list)}
         if len(lists) == 1 and _is_rows(rows := next(iter(lists.values()))):
             return _table(path, [(None, rows)], f"JSON, the rows are in {next(iter(lists))!r}.")
@@ -88,6 +92,16 @@ def _document(path: Path, content: Any) -> FileTable:
             records = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
             return _table(path, [(None, records)], f"JSON, a list per column: {', '.join(lists)}.")
     raise UserError(f'{path} is not a list of objects: give [{{"text": ..., "label": ...}}, ...].')
+
+
+def _of_pandas(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of {column: {index: value}} or {index: {column: value}}, the forms of `DataFrame.to_json`."""
+    inner = list(content.values())
+    if not all(isinstance(value, dict) for value in inner) or len({tuple(value) for value in inner}) > 1:
+        return []
+    if len(content) > len(inner[0]):
+        return inner
+    return [{column: values[index] for column, values in content.items()} for index in inner[0]]
 
 
 def split_of(name: str) -> str | None:

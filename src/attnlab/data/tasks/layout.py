@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from attnlab.data.text.reading import numbered_lines
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bars": "|||", "bar": "|"}
 QUOTES = {"double": '"', "single": "'", "none": ""}
 FIRST_WORD, FASTTEXT = "word", "fasttext"
+_BLANK = re.compile(r"[ \t]+")
 PREFIX = "__label__"
 SAMPLE = 1 << 20
 """Characters from the start of a file on which its layout is decided."""
@@ -64,9 +66,19 @@ def rows_of(path: Path, text: str, layout: Layout) -> Iterator[Cells]:
 
 
 def _first_words(text: str) -> Iterator[Cells]:
+    """Label and text; a line with several fastText labels has a field for each."""
     for number, line in numbered_lines(text):
-        word, _, rest = line.strip().partition(" ")
-        yield Cells(number, [word.removeprefix(PREFIX), rest.strip()] if rest.strip() else [word])
+        word, rest = _first_word(line)
+        cells = [word.removeprefix(PREFIX)]
+        while rest.startswith(PREFIX) and word.startswith(PREFIX):
+            word, rest = _first_word(rest)
+            cells.append(word.removeprefix(PREFIX))
+        yield Cells(number, [*cells, rest] if rest else [word])
+
+
+def _first_word(line: str) -> tuple[str, str]:
+    word, *rest = _BLANK.split(line.strip(), maxsplit=1)
+    return word, rest[0].strip() if rest else ""
 
 
 def _quoted(path: Path, text: str, separator: str, quote: str) -> Iterator[Cells]:
