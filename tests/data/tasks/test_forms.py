@@ -80,15 +80,7 @@ FORMS = {
         "a.csv",
         as_csv(
             [
-                (
-                    "4",
-                    f"14678{n:05}",
-                    f"Mon Apr 06 22:{n:02}:45 PDT 2009",
-                    "NO_QUERY",
-                    f"user_name{n}",
-                    t,
-                    y,
-                )
+                ("4", f"14678{n:05}", f"Mon Apr 06 22:{n:02}:45 PDT 2009", "NO_QUERY", f"user_name{n}", t, y)
                 for n, (t, y) in enumerate(ROWS)
             ],
             ",",
