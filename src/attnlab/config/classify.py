@@ -167,6 +167,7 @@ class WatchSection(Section):
     on_collapse: Literal["say", "stop", "retry"] = option(
         "say", "When nearly all inputs get one class: report it (say), stop, or restart at a third of the rate (retry)."
     )
+    label_errors: bool = option(True, "List the training rows whose label may be wrong, in the report.")
     overfit: int | None = option(None, "Check the setup: memorize this many training examples, and nothing else.", ge=2)
 
 

@@ -22,6 +22,7 @@ from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.evaluation.labelled import predicted_examples
 from attnlab.jobs.classify import collapse, folds, joint
+from attnlab.jobs.classify.suspects import write_suspects
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, Subset, predict
@@ -58,6 +59,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         """One sentence per earlier attempt at a higher rate."""
         self.folder: Path | None = None
         """Of the run, once it starts."""
+        self.single = True
+        """Whether the run is not part of an experiment, in which all runs have the same rows."""
 
     @property
     def rate(self) -> float:
@@ -71,6 +74,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         With folds, all of them.
         """
         folds.check_folds(self.config)
+        self.single = options.label is None
         if folds.is_cross_validation(self.config):
             if options.dry_run:
                 console.result(f"this is the first of {self.config.data.folds} folds, which take as long each")
@@ -124,6 +128,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             }
             if data.skipped:
                 write_bad_rows(data.skipped, run.path / SKIPPED_ROWS)
+            if self.single and config.watch.label_errors and config.watch.overfit is None:
+                write_suspects(run.path, data)
             cost = {"feature_seconds": seconds} if seconds else {}
             return cost | self._finish(run, data, scores)
 

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
+from attnlab.jobs.classify import suspects
 from attnlab.models.pretrained.tuned import classes_of
 from attnlab.report import figures
 from attnlab.report.figures import reliability
@@ -38,7 +39,13 @@ def passages(run: Path, record: Mapping[str, Any]) -> list[Passage]:
         return []
     classes = classes_of(run, record)
     scores = {split: scores_of(examples, classes) for split, examples in predictions.items() if examples}
-    return [_classes(run, record, classes, scores), _mistakes(dev), _confidence(run, dev)]
+    doubtful = suspects.passage(run)
+    return [
+        _classes(run, record, classes, scores),
+        _mistakes(dev),
+        *([doubtful] if doubtful is not None else []),
+        _confidence(run, dev),
+    ]
 
 
 def scores_of(examples: Sequence[PredictedExample], classes: Sequence[str]) -> Scores:
