@@ -155,6 +155,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             },
             changes=self._changes(data, texts, loaded),
             finish=finish,
+            reading_seconds=seconds,
             callbacks=callbacks,
             whole=loaded.model if config.tuning.method == "head" else None,
             passages=self.passages,
