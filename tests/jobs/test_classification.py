@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.jobs.classify.page import accuracy_by_epoch, passages, scores_of
+from attnlab.jobs.classify.page import accuracy_by_epoch, passages
+from attnlab.report.classes import scores_of
 from attnlab.report.page import write_run_page
 from attnlab.runs import MetricsWriter, RunFolder, read_record
 from attnlab.runs.predictions import PredictedExample, write_predictions

@@ -43,6 +43,7 @@ def draw(root: Path, name: str, drawing: Any, caption: str) -> Figure:
     """Write a drawing to figures/NAME.png below `root`; returns it for the page."""
     from attnlab.report.figures import save  # loads matplotlib
 
+    (root / "figures").mkdir(exist_ok=True)
     return Figure(save(drawing, root / "figures" / f"{name}.png"), caption)
 
 

@@ -22,7 +22,7 @@ from attnlab.report.series import AccuracyCurve
 from attnlab.runs import read_config, read_metrics
 from attnlab.runs.paired import RunsOnTest, all_pairs, paired
 from attnlab.runs.predictions import Prediction, read_predictions
-from attnlab.stats.intervals import Mean, Measure, plus_minus
+from attnlab.stats.intervals import Mean, Measure, Proportion, plus_minus
 
 MARK = "‡"
 PANELS = 12
@@ -231,14 +231,26 @@ def collapse_notes(results: ComparisonResults) -> list[str]:
 
 
 def best_value(results: ComparisonResults) -> ExperimentRow | None:
-    """The cheapest within one standard error of the best on dev (the rule of Breiman et al. 1984); none collapsed."""
-    rows = [row for row in results.finished if not collapsed(row)]
+    """The cheapest within one standard error of the best on dev (the rule of Breiman et al. 1984).
+
+    None that collapsed, and none at chance: if there is no better one, no one is recommended.
+    """
     count = results.data.get("examples", {}).get("dev")
-    if len(rows) < 2 or not count:
+    if len([row for row in results.finished if not collapsed(row)]) < 2 or not count:
+        return None
+    rows = [row for row in results.finished if not collapsed(row) and not at_chance(row, count)]
+    if not rows:
         return None
     best = max(_dev(row) for row in rows)
     error = math.sqrt(best * (1 - best) / count)
     return min((row for row in rows if _dev(row) >= best - error), key=lambda row: row.mean("seconds").mean)
+
+
+def at_chance(row: ExperimentRow, count: int) -> bool:
+    """Whether the interval of its accuracy, on `count` examples of dev, reaches down to the most common class."""
+    baseline = row.mean("dev_baseline")
+    low, _ = Proportion(round(_dev(row) * count), count).interval
+    return bool(baseline.count) and low <= baseline.mean
 
 
 def _dev(row: ExperimentRow) -> float:
@@ -246,9 +258,10 @@ def _dev(row: ExperimentRow) -> float:
 
 
 def best_value_notes(results: ComparisonResults) -> list[str]:
-    chosen = best_value(results)
+    chosen, count = best_value(results), results.data.get("examples", {}).get("dev")
     if chosen is None:
-        return []
+        hopeless = count and len(results.finished) > 1 and all(at_chance(row, count) for row in results.finished)
+        return ["Best for the money: none. No variant is better on dev than chance explains."] if hopeless else []
     best = max((row for row in results.finished if not collapsed(row)), key=_dev)
     test = plus_minus(chosen.mean("test_accuracy"), ".1%") + " on test" if chosen.by_seed("test_accuracy") else ""
     costs = ", ".join(filter(None, [test, f"{clock(chosen.mean('seconds').mean)} per run", peak_memory(chosen)]))
