@@ -248,6 +248,8 @@ def choose_text_columns(table: FileTable, trained: Columns | None) -> tuple[str,
 
     The label may be missing. `trained` are the columns of the training file; with a pair if the classifier reads pairs.
     """
+    if len(table.columns) == 1 and (trained is None or trained.pair is None):
+        return table.columns[0], None, None
     named = {name.lower(): name for name in table.columns}
     label = trained.label if trained is not None and trained.label in table.columns else None
     if label is None:

@@ -6,7 +6,7 @@ import codecs
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,17 +118,28 @@ def _eight_bits(path: Path, raw: bytes) -> Decoded:
     return Decoded(text, "cp1252", (note,))
 
 
+def decoded_lines(lines: Iterable[bytes]) -> Iterator[str]:
+    """Lines of bytes as text, each in UTF-8 or else in Windows-1252, without a byte order mark."""
+    for number, line in enumerate(lines):
+        yield _line(_unmarked(line) if number == 0 else line)[0]
+
+
+def _line(line: bytes) -> tuple[str, bool]:
+    """The text, and whether it is UTF-8."""
+    for encoding in ("utf-8", "cp1252"):
+        try:
+            return line.decode(encoding), encoding == "utf-8"
+        except UnicodeDecodeError:
+            continue
+    return line.decode("latin-1"), False  # cp1252 leaves five bytes undefined, Latin-1 none
+
+
 def _lines(raw: bytes, foreign: Callable[[int], None]) -> Iterator[str]:
     for number, line in enumerate(raw.split(b"\n"), start=1):
-        end = "\n" if number > 1 else ""
-        try:
-            yield end + line.decode("utf-8")
-        except UnicodeDecodeError:
+        text, is_utf8 = _line(line)
+        if not is_utf8:
             foreign(number)
-            try:
-                yield end + line.decode("cp1252")
-            except UnicodeDecodeError:  # cp1252 leaves five bytes undefined, Latin-1 none
-                yield end + line.decode("latin-1")
+        yield f"\n{text}" if number > 1 else text
 
 
 def _must_be_western(path: Path, raw: bytes, text: str, foreign: Sequence[int]) -> None:

@@ -27,12 +27,12 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 def json_table(path: Path, text: str) -> FileTable:
     """Rows of a text that begins with a bracket or a brace."""
-    if text.lstrip().startswith("[") or not _one_object_per_line(text):
+    if text.lstrip().startswith("[") or not one_object_per_line(text):
         return _document(path, _loads(path, text))
     return _lines(path, text)
 
 
-def _one_object_per_line(text: str) -> bool:
+def one_object_per_line(text: str) -> bool:
     """Whether the first line is a whole object, or a broken one, instead of the beginning of a longer one."""
     lines = numbered_lines(text)
     try:
@@ -53,22 +53,28 @@ def _loads(path: Path, text: str) -> Any:
         raise UserError(f"{path} is JSON nested too deeply, or has too long a number, to be rows.") from None
 
 
+def row_of_line(path: Path, number: int, line: str) -> FileRow:
+    """The object in a line; raises for anything else."""
+    try:
+        fields = json.loads(line)
+    except json.JSONDecodeError as error:
+        reason = f"broken JSON (column {error.colno}: {error.msg})"
+    except (RecursionError, ValueError):
+        reason = "JSON nested too deeply, or with too long a number, to be a row"
+    else:
+        if isinstance(fields, dict):
+            return FileRow(number, fields)
+        reason = 'not a JSON object: give {"text": ..., "label": ...} on each line'
+    raise UserError(f"{path}, line {number} is {reason}.")
+
+
 def _lines(path: Path, text: str) -> FileTable:
     rows, bad = [], []
     for number, line in numbered_lines(text):
         try:
-            fields = json.loads(line)
-        except json.JSONDecodeError as error:
-            reason = f"broken JSON (column {error.colno}: {error.msg})"
-        except (RecursionError, ValueError):
-            reason = "JSON nested too deeply, or with too long a number, to be a row"
-        else:
-            if isinstance(fields, dict):
-                rows.append(FileRow(number, fields))
-                continue
-            reason = 'not a JSON object: give {"text": ..., "label": ...} on each line'
-        where = f"{path}, line {number}"
-        bad.append(BadRow(where, f"{where} is {reason}.", line))
+            rows.append(row_of_line(path, number, line))
+        except UserError as error:
+            bad.append(BadRow(f"{path}, line {number}", str(error), line))
     if not rows:
         raise UserError(bad[0].sentence)
     return FileTable(path, list(rows[0].fields), rows, named=True, notes=("JSON, an object per line.",), bad=tuple(bad))

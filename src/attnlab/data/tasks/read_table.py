@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def read_table(path: Path, request: ColumnRequest, least: int = 2) -> FileTable:
     if decoded.text.lstrip()[:1] in ("[", "{") or ending(path) in (".json", ".jsonl"):
         table = _with_header(json_table(path, decoded.text), request)
     else:
-        table = _text_table(path, decoded.text, request, least)
+        layout = find_layout(path, decoded.text, ending(path), request.separator, request.quote)
+        table = table_of_text(path, decoded.text, layout, request, least)
     return table._replace(notes=(*table.notes, *decoded.notes))
 
 
@@ -95,9 +97,11 @@ def _with_header(table: FileTable, request: ColumnRequest) -> FileTable:
     return table._replace(columns=columns, rows=rows, named=True, notes=notes)
 
 
-def _text_table(path: Path, text: str, request: ColumnRequest, least: int) -> FileTable:
-    layout = find_layout(path, text, ending(path), request.separator, request.quote)
-    rows = list(rows_of(path, text, layout))
+def table_of_text(
+    path: Path, text: str, layout: Layout, request: ColumnRequest, least: int, cut: bool = False
+) -> FileTable:
+    """The rows of a text of which the layout is known; `cut`: it may end within a row."""
+    rows = list(_before_the_cut(rows_of(path, text, layout)) if cut else rows_of(path, text, layout))
     if not rows:
         raise UserError(f"{path} has no rows: give at least one.")
     first = rows[0]
@@ -112,11 +116,11 @@ def _text_table(path: Path, text: str, request: ColumnRequest, least: int) -> Fi
     columns = _names(first.cells, where) if named else [str(place + 1) for place in range(width)]
     good, bad = [], []
     for row in rows[1:] if named else rows:
-        if len(row.cells) == width:
-            cells = unguarded(columns, row.cells) if named and layout.separator == "comma" else row.cells
-            good.append(FileRow(row.line, dict(zip(columns, cells, strict=True))))
+        made = file_row(path, columns, named, row, layout, first.line)
+        if isinstance(made, BadRow):
+            bad.append(made)
         else:
-            bad.append(_odd(path, row, width, first.line, layout))
+            good.append(made)
     if not good:
         if bad:
             raise UserError(bad[0].sentence)
@@ -131,6 +135,20 @@ def _names(first: Sequence[str], where: str) -> list[str]:
     if len(set(columns)) < len(columns):
         raise UserError(f"{where} names a column twice ({', '.join(columns)}): rename one.")
     return columns
+
+
+def _before_the_cut(rows: Iterator[Cells]) -> Iterator[Cells]:
+    with suppress(UserError):
+        yield from rows
+
+
+def file_row(path: Path, columns: list[str], named: bool, row: Cells, layout: Layout, first: int) -> FileRow | BadRow:
+    """A row with the names of its fields; `first` is the line of the first one."""
+    if len(row.cells) != len(columns):
+        return _odd(path, row, len(columns), first, layout)
+    own = named and layout.separator in ("comma", "tab")  # perhaps written by the lab
+    cells = unguarded(columns, row.cells) if own else row.cells
+    return FileRow(row.line, dict(zip(columns, cells, strict=True)))
 
 
 def _odd(path: Path, row: Cells, width: int, first: int, layout: Layout) -> BadRow:
