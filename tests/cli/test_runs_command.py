@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from attnlab.base import console
 from attnlab.cli import app
+from attnlab.runs import RunFolder
 from attnlab.runs.listing import summarise
 from attnlab.runs.metrics import last_metrics
 
@@ -48,8 +50,8 @@ def listed(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ("width", "header"),
     [
         (80, ["run", "in", "runs", "state", "done", "result"]),
-        (120, ["run", "in", "runs", "kind", "state", "step", "time", "result"]),
-        (160, ["run", "in", "runs", "kind", "state", "step", "time", "started", "result"]),
+        (120, ["run", "in", "runs", "kind", "state", "step", "time", "disk", "result"]),
+        (160, ["run", "in", "runs", "kind", "data", "model", "method", "state", "time", "disk", "result"]),
     ],
 )
 def test_the_table_fits_the_terminal(
@@ -91,3 +93,62 @@ def test_a_run_that_trains_shows_its_last_step(tmp_path: Path) -> None:
     (tmp_path / "run" / "run.json").write_text(json.dumps(record))
     (tmp_path / "run" / "metrics.jsonl").write_text('{"step": 1, "seconds": 1.0}\n{"step": 2, "seconds": 2.5}\n')
     assert (summarise(tmp_path / "run").step, summarise(tmp_path / "run").seconds) == (2, 2.5)
+
+
+def write_settings(path: Path, task: str, model: str, method: str) -> None:
+    settings = {"data": {"task": task}, "model": {"name": model}, "tuning": {"method": method}}
+    (path / "config.yaml").write_text(yaml.safe_dump(settings))
+
+
+@pytest.fixture
+def tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for n, (method, test) in enumerate([("lora", 0.9), ("full", 0.7), ("head", 0.8)]):
+        write_run(Path(f"runs/{method}"), "classify", test_accuracy=test, feature_seconds=100.0 * n)
+        write_settings(Path(f"runs/{method}"), f"/data/{method}-reviews.csv", "minilm", method)
+        (Path(f"runs/{method}") / "weights").write_bytes(b"0" * (10 + n) * 1_000_000)
+    return Path("runs")
+
+
+def test_data_model_method_and_disk_have_columns(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = "\n".join(listed(170, monkeypatch))
+    for word in ("data", "model", "method", "disk", "lora-reviews.csv", "minilm", "head", "12.0 MB"):
+        assert word in shown
+    assert summarise(Path("runs/head")).seconds == pytest.approx(5123.4 + 200)  # with reading the texts
+
+
+def names(*words: str) -> list[str]:
+    done = CliRunner().invoke(app, ["runs", *words, "--json"])
+    assert done.exit_code == 0, done.exception
+    return [Path(run["path"]).name for run in json.loads(done.stdout)]
+
+
+def test_runs_are_sorted_and_filtered(tuned: Path) -> None:
+    assert names() == ["lora", "full", "head"]
+    assert names("--sort", "test") == ["lora", "head", "full"]
+    assert names("--sort", "disk") == ["head", "full", "lora"]
+    assert names("--sort", "name") == ["full", "head", "lora"]
+    assert names("--method", "head") == names("--data", "head-") == ["head"]
+    assert names("--model", "bert") == []
+    done = CliRunner().invoke(app, ["runs", "--sort", "size"])
+    assert "unknown order 'size'" in str(done.exception)
+
+
+def test_a_run_is_deleted_only_when_it_is_confirmed(tuned: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def delete(*words: str) -> Any:
+        return CliRunner().invoke(app, ["runs", "delete", *words])
+
+    refused = delete("runs/full")
+    assert "no terminal to ask on; give --yes" in str(refused.exception) and Path("runs/full").is_dir()
+    (tuned / "no-run").mkdir()
+    assert "is not the folder of a run" in str(delete("runs/full", "runs/no-run", "--yes").exception)
+    assert Path("runs/full").is_dir()
+    assert "deleted: 1 run." in delete("runs/full", "--yes").stdout
+    assert not Path("runs/full").exists() and Path("runs/head").is_dir()
+
+
+def test_a_run_that_is_written_to_is_not_deleted(tmp_path: Path) -> None:
+    made = RunFolder.create(tmp_path / "run", "classify", {}, seed=0)
+    done = CliRunner().invoke(app, ["runs", "delete", str(made.path), "--yes"])
+    assert done.exception is not None and made.path.is_dir()
+    made.close()

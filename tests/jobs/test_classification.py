@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from attnlab.jobs.classify.page import accuracy_by_epoch, passages, scores_of
+from attnlab.jobs.classify.page import accuracy_by_epoch, passages
+from attnlab.report.classes import class_table, confused_pairs, confusion_figure, scores_of
 from attnlab.report.page import write_run_page
 from attnlab.runs import MetricsWriter, RunFolder, read_record
 from attnlab.runs.predictions import PredictedExample, write_predictions
@@ -76,3 +77,19 @@ def test_a_run_without_predictions_has_a_page(run: Path) -> None:
     for split in ("dev", "test"):
         (run / f"predictions-{split}.jsonl").unlink()
     assert "confident mistakes" not in write_run_page(run, passages(run, read_record(run))).read_text()
+
+
+def test_of_many_classes_the_worst_and_the_most_confused_come_first(tmp_path: Path) -> None:
+    classes = [f"class {n}" for n in range(77)]
+    pairs = [(n, n) for n in range(76) for _ in range(4)] + [(5, 6)] * 8 + [(9, 10)] * 3
+    examples = [PredictedExample("x", classes[label], classes[found], 0.9) for label, found in pairs]
+    scores = scores_of(examples, classes)
+    names = [row[0] for row in class_table(scores, classes, "dev").rows]
+    by_f1 = [float(row[-1]) for row in class_table(scores, classes, "dev").rows[:-1]]
+    assert names[0] == "class 5" and names[-1] == "class 76" and by_f1 == sorted(by_f1)
+    assert confused_pairs(scores, classes).rows == [
+        ["class 5", "class 6", "8", "67%"],
+        ["class 9", "class 10", "3", "43%"],
+    ]
+    figure = confusion_figure(tmp_path, scores, classes, "dev")
+    assert "the 12 of 77 classes with most mistakes" in figure.caption

@@ -155,6 +155,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
         notes: tuple[str, ...] = ()
         if handed is not None:
             config.data = config.data.model_copy(update=handed.write(path))
+            if "label_errors" not in config.watch.model_fields_set:
+                config.watch.label_errors = False  # a search fits many times
             console.warn(handed.note)
             notes = (handed.note,)
         command = f"lab.{' '.join(repr(self).split())}.fit({data})"

@@ -6,6 +6,7 @@ other heavy parts inside their functions, so that `attnlab --help` and shell com
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Annotated
 
@@ -53,5 +54,7 @@ def lab(
 
 def main() -> None:
     """Entry point: every error a user can cause ends here, in one sentence and an exit code."""
+    if asked := os.environ.get("OMP_NUM_THREADS", "").split(",")[0]:
+        os.environ.setdefault("RAYON_NUM_THREADS", asked)  # the threads of tokenizers, which know no other variable
     with one_sentence():
         app()

@@ -18,6 +18,10 @@ DataFolder = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 _OWN_FILE = "Your own file"
 GETS = ("vader",)
+SHARES = 20
+"""Classes up to which the share of each is shown."""
+DOUBTFUL = 5
+"""Labels that are shown as likely wrong."""
 
 
 @app.command("list", epilog=example("attnlab data list"))
@@ -97,14 +101,18 @@ def show(
     test: Annotated[Path | None, typer.Option(help="File of the test split.", rich_help_panel=_OWN_FILE)] = None,
     seed: Annotated[int, typer.Option(help="Seed of a split that the lab draws.", min=0)] = 0,
     data_folder: DataFolder = None,
+    label_errors: Annotated[
+        bool, typer.Option("--label-errors/--no-label-errors", help="Look for labels that may be wrong.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
-    """Show a task or a file: sizes, balance of the classes, lengths, texts that repeat, examples."""
+    """Show a task or a file: sizes, balance of the classes, lengths, texts that repeat, doubtful labels, examples."""
     from attnlab.base.files import check_new_file
     from attnlab.data.tasks.bad_rows import write_bad_rows
     from attnlab.data.tasks.catalog import load_labelled
     from attnlab.data.tasks.summary import summarise
     from attnlab.data.tasks.tables import ColumnRequest
+    from attnlab.evaluation.label_errors import find_suspects
 
     names = tuple(name.strip() for name in classes.split(",")) if classes is not None else ()
     if skip_bad_rows is not None:
@@ -124,6 +132,15 @@ def show(
     if skip_bad_rows is not None and data.skipped:
         write_bad_rows(data.skipped, skip_bad_rows)
     summary = summarise(data)
+    with console.working("looking for labels that may be wrong ..."):
+        suspects = find_suspects(data) if label_errors else None
+    if suspects is not None:
+        summary["label_errors"] = {
+            "sentence": suspects.sentence(),
+            "count": len(suspects.found),
+            "of": suspects.looked_at,
+            "rows": suspects.rows()[:DOUBTFUL],
+        }
     if as_json:
         console.json_result(summary)
     else:
@@ -190,7 +207,7 @@ def _print(summary: dict[str, Any]) -> None:
             *(
                 [
                     name,
-                    *(f"{counts[split][name]:,} ({counts[split][name] / totals[split]:.1%})" for split in counts),
+                    *(_count(counts[split][name], totals[split], len(counts[split])) for split in counts),
                     f"{weight:.3f}",
                 ]
                 for name, weight in summary["weights"].items()
@@ -215,8 +232,18 @@ def _print(summary: dict[str, Any]) -> None:
     for split, contradicting in summary["contradicting"].items():
         _line(f"texts of {split} with more than one label: {contradicting['count']:,}")
         _examples(contradicting["examples"])
+    if doubted := summary.get("label_errors"):
+        _line(doubted["sentence"])
+        for row in doubted["rows"]:
+            text = " | ".join(_short(row[part]) for part in ("text", "pair") if part in row)
+            _line(f"  {row['label']}, likely {row['likely']} ({row['probability']:.0%}): {text}")
     _line("examples:")
     _examples(summary["examples"])
+
+
+def _count(count: int, total: int, classes: int) -> str:
+    """With its share, unless there are so many classes that it is nearly nothing for all."""
+    return f"{count:,} ({count / max(1, total):.1%})" if classes <= SHARES else f"{count:,}"
 
 
 def _examples(examples: list[dict[str, str]]) -> None:

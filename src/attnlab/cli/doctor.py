@@ -42,7 +42,7 @@ def _examine() -> dict[str, Any]:
         "disk_free_gib": round(shutil.disk_usage(Path.cwd()).free / facts.GIB, 1),
         "device": device,
         "precisions": {t.precision: t.gflops if t.gflops is not None else t.reason for t in trials},
-        "auto": {"device": device, "precision": precision.choose(device), "threads": facts.cores()},
+        "auto": {"device": device, "precision": precision.choose(device), "threads": facts.threads()},
         "versions": facts.versions(),
         "hub": facts.hub_status(),
     }

@@ -156,6 +156,8 @@ def _print_measured(measured: Evaluation) -> None:
     if measured.predictions is not None:
         console.result(f"predictions: {measured.predictions} ({measured.count:,} lines)")
     console.result(f"results: {measured.folder}/results.json")
+    if measured.kind != TEXT and measured.folder is not None:
+        console.result(f"report: {measured.folder / 'report.html'}")
 
 
 def _print_answers(measured: Evaluation) -> None:

@@ -38,9 +38,14 @@ def predict(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="Write to this file, not to standard output: .csv, .tsv, .jsonl or .txt."
+            "--out",
+            metavar="FILE",
+            help="Write to this file, not to standard output: .csv, .tsv, .jsonl, .parquet or .txt. If it is stopped, "
+            "the same command continues.",
         ),
     ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep all columns of --file in --out.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace --out if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, with all classes.")] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
 ) -> None:
@@ -52,38 +57,83 @@ def predict(
         raise UserError("--text and --file exclude each other: give one of them.")
     if pair and not text:
         raise UserError("--pair needs --text: it is the second text of a pair.")
-    from attnlab.evaluation.files import check_writable, write_file
+    from attnlab.data.tasks.prediction_inputs import Given
+    from attnlab.evaluation.predicting import prediction
+    from attnlab.evaluation.prediction_formats import text_line, write_rows
     from attnlab.models.pretrained.tuned import load_trained
 
-    if out is not None:
-        check_writable(out, "--out")
-        if as_json and out.suffix.lower() == ".csv":
-            raise UserError(f"--json and --out {out} contradict each other: give a .jsonl, or leave out --json.")
-
+    if keep and (out is None or file is None or str(file) == "-"):
+        raise UserError("--keep keeps the columns of a file in another: give --file and --out.")
+    form = _check_out(out, overwrite, as_json) if out is not None else ""
     with console.working("loading the classifier ..."):
         trained = load_trained(run, device)
+    if out is not None and file is not None and str(file) != "-":
+        _predict_file(trained, file, out, keep, form)
+        return
     texts, where = _read(trained, text or [], pair or [], file)
     encoded = trained.encode(texts.examples, where)
-    if encoded.cut:
-        what = "pairs are longer, and their second text was" if trained.paired else "texts are longer and were"
-        console.warn(
-            f"the classifier reads {trained.longest} tokens: {encoded.cut:,} of {len(encoded.rows):,} {what} cut."
-        )
+    _warn_of_cuts(trained, encoded.cut, len(texts.examples))
     with console.working("predicting ..."):
         logits = trained.logits(encoded)
     predictions = [
-        _prediction(trained, example, row)
+        prediction(trained.classes, Given(example, {}), row, example.label >= 0)
         for example, row in zip(texts.examples, logits.softmax(-1).tolist(), strict=True)
     ]
     if out is not None:
-        write_file(out, _file_text(predictions, ".jsonl" if as_json else out.suffix.lower()))
+        write_rows(out, lambda: iter(predictions), form)
         console.result(f"predictions: {out} ({len(predictions):,} lines)")
     elif not as_json and len(predictions) <= FEW and console.out.is_terminal:
         console.result(_table(predictions, trained.classes))
     else:
-        sys.stdout.writelines(map(console.json_line if as_json else _line, predictions))
-    if texts.labelled:
-        _print_accuracy(predictions, is_result=out is not None)
+        sys.stdout.writelines(map(console.json_line if as_json else text_line, predictions))
+    labelled = [row for row in predictions if row.get("label")]
+    if labelled:
+        _print_accuracy(sum(row["label"] == row["predicted"] for row in labelled), len(labelled), out is not None)
+
+
+def _check_out(out: Path, overwrite: bool, as_json: bool) -> str:
+    """The ending that names the format; raises, before any work is done, where nothing could be written."""
+    from attnlab.evaluation.files import check_writable
+    from attnlab.evaluation.predicting import check_target
+    from attnlab.evaluation.prediction_formats import check_format
+
+    check_writable(out, "--out")
+    ending = out.suffix.lower()
+    if as_json and ending in (".csv", ".tsv", ".parquet"):
+        raise UserError(f"--json and --out {out} contradict each other: give a .jsonl, or leave out --json.")
+    check_format(form := ".jsonl" if as_json else ending)
+    if out.exists() and not overwrite:
+        raise UserError(f"{out} exists: give another name, or replace it with --overwrite.")
+    check_target(out)
+    return form
+
+
+def _predict_file(trained: TunedClassifier, file: Path, out: Path, keep: bool, form: str) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    from attnlab.evaluation.predicting import predict_file
+
+    with console.working("looking at all rows ..."):
+        given = trained.open(file)
+    if keep and form == ".txt":
+        raise UserError("--keep keeps columns, and a .txt has none: give --out a .csv, .tsv, .jsonl or .parquet.")
+    quiet = not console.err.is_terminal or console.verbosity() <= console.Verbosity.QUIET
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console.err, disable=quiet) as bar:
+        task = bar.add_task("predicting", total=given.count)
+        written = predict_file(trained, given, out, keep, form, lambda rows: bar.update(task, completed=rows))
+    if written.resumed:
+        console.say(f"continued after the {written.resumed:,} rows that were predicted before.")
+    _warn_of_cuts(trained, written.cut, written.count)
+    console.result(f"predictions: {out} ({written.count:,} lines)")
+    if written.labelled:
+        _print_accuracy(written.right, written.labelled, is_result=True)
+
+
+def _warn_of_cuts(trained: TunedClassifier, cut: int, count: int) -> None:
+    if cut:
+        what = "pairs are longer, and their second text was" if trained.paired else "texts are longer and were"
+        console.warn(f"the classifier reads {trained.longest} tokens: {cut:,} of {count:,} {what} cut.")
 
 
 def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Path | None) -> tuple[Texts, str]:
@@ -108,37 +158,6 @@ def _read(trained: TunedClassifier, texts: list[str], pairs: list[str], file: Pa
     return trained.read(file), f"{file}, "
 
 
-def _prediction(trained: TunedClassifier, example: Any, probabilities: list[float]) -> dict[str, Any]:
-    best = max(range(len(probabilities)), key=probabilities.__getitem__)
-    given = {"text": example.text} | ({"pair": example.pair} if example.pair is not None else {})
-    if example.label >= 0:
-        given["label"] = trained.classes[example.label]
-    shares = {name: round(share, 6) for name, share in zip(trained.classes, probabilities, strict=True)}
-    return given | {
-        "predicted": trained.classes[best],
-        "probability": shares[trained.classes[best]],
-        "probabilities": shares,
-    }
-
-
-def _line(row: dict[str, Any]) -> str:
-    """For a reader: on one line, and with what a terminal would obey made visible."""
-    text = " ".join(f"{row['text']} {row.get('pair', '')}".split())
-    return console.visible(f"{row['predicted']}\t{row['probability']:.4f}\t{text}\n")
-
-
-def _file_text(predictions: list[dict[str, Any]], ending: str) -> str:
-    """In .csv and .jsonl every text is as it was given; other files have one line per text, as on a terminal."""
-    if ending in (".json", ".jsonl"):
-        return "".join(map(console.json_line, predictions))
-    if ending == ".csv":
-        from attnlab.data.tasks.spreadsheet import csv_text
-
-        columns = [name for name in predictions[0] if name != "probabilities"]
-        return csv_text(columns, ([row[name] for name in columns] for row in predictions))
-    return "".join(map(_line, predictions))
-
-
 def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     from rich.table import Table
 
@@ -154,12 +173,11 @@ def _table(predictions: list[dict[str, Any]], classes: tuple[str, ...]) -> Any:
     return table
 
 
-def _print_accuracy(predictions: list[dict[str, Any]], is_result: bool) -> None:
+def _print_accuracy(right: int, count: int, is_result: bool) -> None:
     """As a result, or as a remark where standard output is for the predictions alone."""
     from attnlab.stats.intervals import Proportion
 
-    accuracy = Proportion(sum(row["label"] == row["predicted"] for row in predictions), len(predictions))
-    (console.result if is_result else console.say)(f"accuracy: {accuracy}, n = {len(predictions):,}")
+    (console.result if is_result else console.say)(f"accuracy: {Proportion(right, count)}, n = {count:,}")
 
 
 def register(app: typer.Typer) -> None:

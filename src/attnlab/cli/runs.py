@@ -1,4 +1,4 @@
-"""`attnlab runs`: list and filter runs, show one, compare the configurations of two."""
+"""`attnlab runs`: list, filter and sort runs, show or delete one, compare the configurations of two."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from attnlab.base import console
+from attnlab.base.errors import UserError
 from attnlab.cli.help import example
 from attnlab.runs.folder import ROOT
 
@@ -21,7 +22,7 @@ Root = Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Where to loo
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 Folder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
 
-app = typer.Typer(help="List and filter runs, show one, compare the configurations of two.")
+app = typer.Typer(help="List, filter and sort runs, show one, delete some, compare the configurations of two.")
 SCORES = ("test_accuracy", "dev_accuracy")
 COLOURS = {
     "queued": "blue",
@@ -34,8 +35,10 @@ COLOURS = {
 # The columns of the table by the width they need; the default name of a run contains its kind and start.
 COLUMNS = {
     0: ("run", "state", "done", "result"),
-    110: ("run", "kind", "state", "step", "time", "result"),
-    140: ("run", "kind", "state", "step", "time", "started", "result"),
+    90: ("run", "state", "done", "disk", "result"),
+    110: ("run", "kind", "state", "step", "time", "disk", "result"),
+    130: ("run", "kind", "data", "model", "method", "state", "time", "disk", "result"),
+    180: ("run", "kind", "data", "model", "method", "state", "step", "time", "started", "disk", "result"),
 }
 LONGEST_REASON = 100  # characters; `attnlab runs show` prints it in full
 
@@ -49,13 +52,17 @@ def runs(
         str | None, typer.Option(help="Only queued, running, finished, failed, interrupted, damaged.")
     ] = None,
     contains: Annotated[str | None, typer.Option(help="Only runs whose path contains this.")] = None,
+    data: Annotated[str | None, typer.Option(help="Only runs whose data contain this.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only runs whose model contains this.")] = None,
+    method: Annotated[str | None, typer.Option(help="Only runs of this method (full, lora, ...).")] = None,
+    sort: Annotated[str, typer.Option(help="Order: started, name, time, disk, dev, test.")] = "started",
     as_json: Json = False,
 ) -> None:
     if context.invoked_subcommand is not None:
         return
     from attnlab.api.listing import summaries
 
-    chosen = summaries(root, kind, state, contains)
+    chosen = summaries(root, kind, state, contains, data, model, method, sort)
     if as_json:
         console.json_result([run.__dict__ for run in chosen])
     elif chosen:
@@ -79,9 +86,10 @@ def _table(summaries: list[Summary], root: Path, width: int) -> Any:
     for title in titles:
         table.add_column(
             run_title if title == "run" and len(run_title) <= run_width else title,
-            justify="right" if title in ("done", "step", "time") else "left",
+            justify="right" if title in ("done", "step", "time", "disk") else "left",
             overflow="fold",
-            no_wrap=title not in ("run", "result"),
+            no_wrap=title not in ("run", "result", "data", "model"),
+            max_width=20 if title in ("data", "model") else None,
             width=run_width if title == "run" else None,
         )
     for run, name in rows:
@@ -93,10 +101,18 @@ def _table(summaries: list[Summary], root: Path, width: int) -> Any:
             "step": f"{run.step:,}/{run.steps:,}",
             "time": clock(run.seconds),
             "started": started_at(run.started) if run.started else "",
+            "data": console.cell(run.data),
+            "model": console.cell(run.model),
+            "method": console.cell(run.method),
+            "disk": _size(run.bytes),
             "result": _result(run),
         }
         table.add_row(*(cells[title] for title in titles))
     return table
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:,.1f} MB"
 
 
 def _nested(summaries: list[Summary], root: Path) -> Iterator[tuple[Summary, str, int]]:
@@ -144,6 +160,36 @@ def show(run: Folder, as_json: Json = False) -> None:
         console.json_result(facts)
     else:
         console.result(yaml.safe_dump(facts, sort_keys=False, allow_unicode=True).rstrip())
+
+
+@app.command(epilog=example("attnlab runs delete runs/my-run"))
+def delete(
+    chosen: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Delete runs, with all that is in their folders, after asking."""
+    import sys
+
+    from attnlab.runs.folder import must_be_free
+    from attnlab.runs.listing import delete_run, disk, find_runs
+    from attnlab.runs.record import is_run
+
+    for path in chosen:
+        if not is_run(path) or path.is_symlink():
+            raise UserError(f"{path} is not the folder of a run: nothing was deleted.")
+        must_be_free(path)
+        inner = sum(1 for _ in find_runs(path)) - 1
+        within = f", with {inner} runs in it" if inner else ""
+        console.result(f"{path}: {_size(disk(path))}{within}")
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UserError("nothing was deleted: there is no terminal to ask on; give --yes.")
+        if not typer.confirm(f"delete {'it' if len(chosen) == 1 else f'these {len(chosen)} runs'}?"):
+            console.result("nothing was deleted.")
+            return
+    for path in chosen:
+        delete_run(path)
+    console.result(f"deleted: {len(chosen)} {'run' if len(chosen) == 1 else 'runs'}.")
 
 
 @app.command(epilog=example("attnlab runs compare runs/first runs/second"))

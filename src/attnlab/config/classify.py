@@ -195,6 +195,7 @@ class WatchSection(Section):
     baselines: bool = option(
         True, "Put the most common class, TF-IDF and the frozen encoder, with logistic regression, beside the result."
     )
+    label_errors: bool = option(True, "List the training rows whose label may be wrong, in the report.")
     overfit: int | None = option(None, "Check the setup: memorize this many training examples, and nothing else.", ge=2)
 
 

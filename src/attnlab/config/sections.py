@@ -255,7 +255,9 @@ class MachineSection(Section):
     precision: Literal["auto", "fp32", "bf16", "fp16"] = option(
         "auto", "fp32, bf16, fp16, or auto: the fastest that works, on a CPU measured with the model itself."
     )
-    threads: int | Literal["auto"] = option("auto", "CPU threads; auto: all cores available to this process.")
+    threads: int | Literal["auto"] = option(
+        "auto", "CPU threads; auto: OMP_NUM_THREADS if it is set, else all cores available to this process."
+    )
     compile: Literal["off", "on", "auto"] = option(
         "off", "Use torch.compile in training: off, on, or auto, which measures both if the run is long enough."
     )

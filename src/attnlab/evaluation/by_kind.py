@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from attnlab.base.errors import UserError
 from attnlab.base.files import read_text, sha256, write_json, write_text
 from attnlab.data.text.reading import read_corpus
 from attnlab.evaluation import files
-from attnlab.evaluation.labelled import evaluate_labelled
+from attnlab.evaluation.labelled import LabelledScores, evaluate_labelled
 from attnlab.evaluation.text import TextScores, evaluate_text
 from attnlab.models.loading import TrainedGPT, load_gpt
 from attnlab.models.pretrained.tuned import is_export, load_trained
@@ -84,8 +84,12 @@ def evaluate_labelled_file(
     """A classifier, of a run or an export, on a file with labels; with `abstain_below`, what a threshold does."""
     files.check_places(run, outputs, out)
     trained = load_trained(run, device)
-    scores = evaluate_labelled(trained, trained.read(file).examples, f"{file}, ")
+    examples = trained.read(file, labelled=True).examples
+    labelled = [example for example in examples if example.label >= 0]
+    scores = evaluate_labelled(trained, labelled, f"{file}, ")
     notes = []
+    if unlabelled := len(examples) - len(labelled):
+        notes.append(f"{unlabelled:,} of {len(examples):,} rows have no label and were left out.")
     if scores.cut:
         what = "pairs are longer, and their second text was" if trained.paired else "texts are longer and were"
         notes.append(f"the classifier reads {trained.longest} tokens: {scores.cut:,} {what} cut.")
@@ -95,7 +99,29 @@ def evaluate_labelled_file(
     summary = scores.summary()
     if abstain_below is not None:
         summary["abstention"] = scores.abstention(abstain_below).to_dict()
-    return _written(run, file, summary, notes, lines, outputs, out)
+    return _written(run, file, summary, notes, lines, outputs, out, lambda to: _page(to, run, file, scores, notes))
+
+
+def _page(folder: Path, run: Path, file: Path, scores: LabelledScores, notes: Sequence[str]) -> None:
+    """The report: scores, classes, what is confused, mistakes, calibration."""
+    from attnlab.report import classes as shown
+    from attnlab.report.page import Passage, write_page
+
+    name, examples = file.name, scores.predictions
+    tables = [
+        shown.summary_table({name: scores.scores}),
+        shown.class_table(scores.scores, scores.classes, name),
+        shown.confused_pairs(scores.scores, scores.classes),
+    ]
+    figure = shown.confusion_figure(folder, scores.scores, scores.classes, name)
+    warning = "Nearly all texts get one class: the classifier has collapsed." if scores.scores.collapsed else ""
+    passages = [
+        Passage("Classes", list(notes), tables, [figure]),
+        shown.mistakes_passage(examples, name, "Whoever improves a model by them measures it on other texts."),
+        shown.confidence_passage(folder, examples, name),
+        Passage("How to reproduce it", printed=command()),
+    ]
+    write_page(folder / "report.html", f"{run.name} on {name}", f"The classifier {run} on {file}.", passages, warning)
 
 
 def _text_notes(trained: TrainedGPT, file: Path, scores: TextScores, documents: int) -> list[str]:
@@ -128,14 +154,17 @@ def _written(
     predictions: tuple[str, str, int],
     outputs: Path | None,
     out: Path | None,
+    page: Callable[[Path], None] | None = None,
 ) -> FileEvaluation:
-    """results.json in a folder, and the single predictions there or in `outputs`."""
+    """results.json in a folder, with a page if there is one, and the single predictions there or in `outputs`."""
     name, lines, count = predictions
     results = {"run": str(run), "source": str(file), "command": command(), "notes": notes, **summary}
     folder = out or files.new_folder(run, file.stem)
 
     def fill(partial: Path) -> None:
         write_json(partial / "results.json", results)
+        if page is not None:
+            page(partial)
         if lines and outputs is None:
             write_text(partial / name, lines)
 

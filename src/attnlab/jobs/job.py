@@ -43,6 +43,8 @@ class Parts:
     finish: Callable[[RunFolder, TrainState], dict[str, Any]] | None = None
     """Scores the trained model and returns the results."""
     callbacks: list[Callback] = field(default_factory=list)
+    reading_seconds: float = 0.0
+    """Spent on what is computed once from the texts, before the first step."""
     passages: Callable[[Path, dict[str, Any]], Sequence[Passage]] | None = None
     """For the run's page, from its folder and record."""
     whole: nn.Module | None = None

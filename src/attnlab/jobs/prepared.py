@@ -47,7 +47,9 @@ class Prepared:
         machine = self.config.machine
         several = machine.processes > 1
         note = f"; in each of {machine.processes} processes, communication not counted" if several else ""
-        console.result(f"time: about {clock(cost.seconds)} for the steps, evaluations not counted{note}")
+        reading = self.parts.reading_seconds
+        read = f"{clock(reading)} for reading the texts once and " if reading else ""
+        console.result(f"time: about {read}{clock(cost.seconds)} for the steps, evaluations not counted{note}")
         console.result(f"memory: about {cost.bytes / facts.GIB:.2f} GiB{' per process' if several else ''}")
         if several:
             fixed = {

@@ -31,7 +31,7 @@ def resolve(machine: MachineSection) -> MachineSection:
     team = current()
     processes = machine.processes if "processes" in machine.model_fields_set else team.count
     sharing = team.local_count if team.count > 1 else processes
-    threads = max(1, facts.cores() // sharing) if machine.threads == "auto" else machine.threads
+    threads = min(facts.threads(), max(1, facts.cores() // sharing)) if machine.threads == "auto" else machine.threads
     if machine.compile == "on" and (reason := why_not(device)):
         raise UserError(f"--compile: torch.compile does not work on this machine ({reason}): use off or auto.")
     resolved = {"device": device, "precision": chosen, "threads": threads, "processes": processes}

@@ -67,6 +67,35 @@ FORMS = {
     "rows under a key": ("a.json", json.dumps({"data": [{"text": text, "label": label} for text, label in ROWS]})),
     "JSON lines in a txt": ("a.txt", "".join(json.dumps({"text": t, "label": y}) + "\n" for t, y in ROWS)),
     "gzip": ("a.csv.gz", gzip.compress(as_csv(ROWS, ",").encode())),
+    "fastText with a tab": ("a.txt", "".join(f"__label__{label}\t{text}\n" for text, label in ROWS)),
+    "lines of an old Mac": ("a.tsv", "".join(f"{text}\t{label}\r" for text, label in ROWS)),
+    "a list of lists with names": ("a.json", json.dumps([["text", "label"], *map(list, ROWS)])),
+    "columns by index": (
+        "a.json",
+        json.dumps({name: {str(n): row[place] for n, row in enumerate(ROWS)} for place, name in enumerate(("t", "y"))}),
+    ),
+    "rows by index": ("a.json", json.dumps({str(n): {"text": t, "label": y} for n, (t, y) in enumerate(ROWS)})),
+    "rows two keys deep": ("a.json", json.dumps({"set": {"rows": [{"text": t, "intent": y} for t, y in ROWS]}})),
+    "ids, dates and users beside": (
+        "a.csv",
+        as_csv(
+            [
+                ("4", f"14678{n:05}", f"Mon Apr 06 22:{n:02}:45 PDT 2009", "NO_QUERY", f"user_name{n}", t, y)
+                for n, (t, y) in enumerate(ROWS)
+            ],
+            ",",
+        ),
+    ),
+    "a column of marks that is mostly empty": (
+        "a.tsv",
+        "".join(f"gj04\t{label}\t{'*' if label == 'bad' else ''}\t{text}\n" for text, label in ROWS),
+    ),
+    "a link beside the text": (
+        "a.jsonl",
+        "".join(
+            json.dumps({"link": f"https://a.example/{n}", "line": t, "odd": y}) + "\n" for n, (t, y) in enumerate(ROWS)
+        ),
+    ),
 }
 
 
@@ -138,38 +167,102 @@ def test_lists_of_splits_keep_their_splits(tmp_path: Path) -> None:
     assert {example.text.split()[0] for example in data.splits["train"]} == {"train", "oos_train"}
 
 
-AMBIGUOUS = {
+QUERIES = "".join(f"a query number {n},{'ab'[n % 2]}\n" for n in range(60))
+TITLED = "".join(f"a headline {n},{'a much longer story ' * 3}{n},{'ab'[n % 2]}\n" for n in range(60))
+AMBIGUOUS: dict[str, tuple[str, str | bytes, str, ColumnRequest]] = {
     "two separators": (
         "a.txt",
         "".join(f"x{n},y{n};{'ab'[n % 2]}\n" for n in range(60)),
-        {},
         r"2 ways: separated by comma.*--separator comma .*; or separated by semicolon.*--separator semicolon",
         ColumnRequest(separator="semicolon"),
     ),
     "two labels": (
         "a.csv",
         "text,kind,tone\n" + "".join(f"a longer text {n},{'ab'[n % 2]},{'cde'[n % 3]}\n" for n in range(60)),
-        {},
-        r"2 columns may be the label: give --label 'kind' or --label 'tone'",
+        r"the label may be any of 2: give --label 'kind' or --label 'tone'",
         ColumnRequest(label="tone"),
+    ),
+    "two usual names of a label": (
+        "a.csv",
+        "text,label,sentiment\n" + "".join(f"a longer text {n},{n % 4},{'cde'[n % 3]}\n" for n in range(60)),
+        r"the label may be any of 2: give --label 'label' or --label 'sentiment'",
+        ColumnRequest(label="label"),
     ),
     "two texts": (
         "a.csv",
         "headline,story,label\n" + "".join(f"a headline {n},a longer story {n},{'ab'[n % 2]}\n" for n in range(60)),
-        {},
-        r"3 columns may be the text: give --text 'headline' or --text 'story' or --text 'headline' --pair 'story'",
+        r"the text may be any of 3: give --text 'headline' or --text 'story' or --text 'headline' --pair 'story'",
         ColumnRequest(text="story"),
+    ),
+    "a title beside a text": (
+        "a.csv",
+        "Title,Description,label\n" + TITLED,
+        r"the text may be any of 3: give --text 'Title' or --text 'Description' or --text 'Title' --pair 'Description'",
+        ColumnRequest(text="Title", pair="Description"),
+    ),
+    "a title beside a text, without names": ("a.csv", TITLED, r"give --text '1' or --text '2' or", ColumnRequest("2")),
+    "an unusual header": (
+        "a.csv",
+        "utterance,intent\n" + QUERIES,
+        r"line 1 is a header or an example: its label 'intent' occurs nowhere else; give --header or --no-header",
+        ColumnRequest(header=True),
+    ),
+    "an unusual header of few rows": (
+        "a.csv",
+        "utterance,intent\n" + "".join(QUERIES.splitlines(keepends=True)[:8]),
+        r"a header or an example",
+        ColumnRequest(header=True),
+    ),
+    "an unusual header in JSON": (
+        "a.json",
+        json.dumps([["utterance", "intent"], *(line.split(",") for line in QUERIES.splitlines())]),
+        r"row 1 is a header or an example",
+        ColumnRequest(header=True),
+    ),
+    "a usual name above its own class": (
+        "a.csv",
+        "question,a\n" + QUERIES,
+        r"'question' is a usual name of a column, but 'a' also occurs below; give --header or --no-header",
+        ColumnRequest(header=True),
+    ),
+    "Russian in one byte": (
+        "a.tsv",
+        "".join(f"фильм очень хороший {n}\t{n % 2}\n" for n in range(60)).encode("cp1251"),
+        r"line 1 is not UTF-8; it may begin with 'ôè.*' with --encoding cp1252, or 'фильм .*' with --encoding cp1251",
+        ColumnRequest(encoding="cp1251"),
+    ),
+    "Chinese in two bytes": (
+        "a.tsv",
+        "".join(f"电影很好看非常喜欢{n}\t{n % 2}\n" for n in range(60)).encode("gb18030"),
+        r"with --encoding cp1252, .*'电影很好看.*' with --encoding gb18030",
+        ColumnRequest(encoding="gb18030"),
     ),
 }
 
 
 @pytest.mark.parametrize("case", AMBIGUOUS)
 def test_what_can_be_read_in_two_ways_is_asked_about(tmp_path: Path, case: str) -> None:
-    name, content, _, question, answer = AMBIGUOUS[case]
+    name, content, question, answer = AMBIGUOUS[case]
     path = write(tmp_path / name, content)
     with pytest.raises(UserError, match=question):
         load_labelled(path)
-    assert len(pairs(load_labelled(path, answer))) == 60
+    assert len(pairs(load_labelled(path, answer))) == (8 if "few" in case else 60)
+
+
+def test_unnamed_texts_of_about_one_length_side_by_side_are_a_pair(tmp_path: Path) -> None:
+    rows: list[tuple[str, ...]] = [(f"the first text {n}", f"a second text {n}", "ab"[n % 2]) for n in range(40)]
+    data = load_labelled(write(tmp_path / "a.tsv", as_csv(rows, "\t")))
+    assert data.paired
+    assert data.columns == ("1", "3", "2")
+
+
+def test_a_text_with_several_fasttext_labels_is_no_row(tmp_path: Path) -> None:
+    lines = [f"__label__a {'__label__b ' * (n % 10 == 4)}text {n}\n" for n in range(30)]
+    lines += [f"__label__b text {n}\n" for n in range(30, 60)]
+    path = write(tmp_path / "a.txt", "".join(lines))
+    with pytest.raises(UserError, match=r"line 5 has 2 labels, expected one: .*; 3 of 60 rows cannot be used"):
+        load_labelled(path)
+    assert len(pairs(load_labelled(path, ColumnRequest(skip_bad_rows=True)))) == 57
 
 
 def test_prose_is_not_taken_for_labels(tmp_path: Path) -> None:

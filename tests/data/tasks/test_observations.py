@@ -64,6 +64,12 @@ def test_an_even_set_of_different_texts_needs_no_word() -> None:
     assert observe(labelled(train=rows)) == []
 
 
+def test_classes_that_differ_in_capitals_are_named() -> None:
+    rows = [LabelledText(text, place % 4) for place, text in enumerate(texts(900, 1)[::3])]
+    said = observe(LabelledSet("x", ("Neg", "Pos", "card lost", "card_lost"), {"train": rows}))
+    assert said == ["the classes 'card lost', 'card_lost' differ in capitals or blanks only: they may be one."]
+
+
 def test_rare_classes_small_splits_and_repeats_are_said() -> None:
     first = (
         "the room was small and the staff were friendly on every day of our stay, from breakfast until late at night"

@@ -280,3 +280,13 @@ def test_a_new_comparison_has_its_baselines_among_bars_costs_and_paired_tests(mo
         "tfidf": "fitted",
         "embeddings": "fitted",
     }
+
+
+def test_nothing_at_chance_is_the_best_for_the_money() -> None:
+    """With 100 examples 0.57 is within chance of 0.5, and 0.57 is within one standard error of 0.61."""
+    fine = [False, False]
+    chosen = best_value(made_up({"above": (0.61, 60.0, fine), "chance": (0.57, 1.0, fine)}))
+    assert chosen is not None and chosen.label == "above"
+    hopeless = made_up({"one": (0.55, 60.0, fine), "two": (0.52, 1.0, fine)})
+    assert best_value(hopeless) is None
+    assert best_value_notes(hopeless) == ["Best for the money: none. No variant is better on dev than chance explains."]

@@ -81,3 +81,14 @@ def test_a_threshold_of_the_confidence_gives_accuracy_against_the_share_answered
     assert found["abstention"]["right"] == sum(line["label"] == line["predicted"] for line in kept)
     assert found["coverage"]["answered"][-1] == 1.0
     assert found["coverage"]["accuracy"][-1] == pytest.approx(found["accuracy"])
+
+
+def test_there_is_a_report_and_rows_without_a_label_are_left_out(run: Path, tmp_path: Path) -> None:
+    rows = [f"the film is {'good' if n % 2 else 'bad'} {n}\t{('positive', 'negative', '')[n % 3]}" for n in range(30)]
+    (tmp_path / "part.tsv").write_text("\n".join(["remark\tlabel", *rows]) + "\n")
+    done = evaluate(run, tmp_path / "part.tsv", "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.exception
+    assert "of 20 texts" in done.stdout and "10 of 30 rows have no label" in done.stderr.replace("\n", " ")
+    page = (tmp_path / "out" / "report.html").read_text()
+    for part in ("macro-F1 (95%)", "class on part.tsv", "Most confident mistakes on part.tsv", "calibration error"):
+        assert part in page

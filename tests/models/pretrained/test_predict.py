@@ -143,7 +143,7 @@ def test_mistakes_are_reported_with_file_and_line(tmp_path: Path, run: Path, att
     assert "nothing to predict" in refused(run, stdin="")
     assert "standard input, line 2 is empty" in refused(run, stdin="good\n\nbad\n")
     assert "gone.txt does not exist" in refused(run, "--file", tmp_path / "gone.txt")
-    assert "a.docx: expected a file that ends in .txt, .csv" in refused(run, "--file", file("a.docx", "x"))
+    assert "a.docx is a document: save its rows as" in refused(run, "--file", file("a.docx", "x"))
     assert "b.jsonl, line 2 is broken JSON" in refused(run, "--file", file("b.jsonl", '{"text": "a"}\n{"text"\n'))
     assert "c.jsonl, line 2 has no column 'text'" in refused(
         run, "--file", file("c.jsonl", '{"text": "a"}\n{"b": 1}\n')
@@ -172,10 +172,10 @@ def test_the_ending_of_the_file_decides_its_format(tmp_path: Path, run: Path) ->
     assert [row["text"] for row in cells] == ["good film", '\'=1+1 good, "really"', "''-1 bad", *texts[3:]]
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
     assert [row["text"] for row in lines] == texts
-    tabs = [line.split("\t") for line in (tmp_path / "a.tsv").read_text(encoding="utf-8").split("\n")[:-1]]
-    assert [row[0] for row in tabs] == [row["predicted"] for row in cells] == [row["predicted"] for row in lines]
-    again = rows(predict(run, "--file", tmp_path / "a.csv", "--json"))
-    assert [row["text"] for row in again] == texts
+    assert [row["predicted"] for row in cells] == [row["predicted"] for row in lines]
+    for name in ("a.csv", "a.tsv"):
+        again = rows(predict(run, "--file", tmp_path / name, "--json"))
+        assert [row["text"] for row in again] == texts
     assert "is a folder" in refused(run, "--text", "a", "--out", "")
     assert "contradict each other" in refused(run, "--text", "a", "--json", "--out", tmp_path / "b.csv")
 
@@ -185,3 +185,93 @@ def test_a_terminal_obeys_no_text(run: Path) -> None:
         done = predict(run, "--text", "\x1b[31mred \x9b2J good", *form)
         assert done.exit_code == 0 and not re.search("[\x1b\x9b]", done.stdout)
     assert rows(done)[0]["text"] == "\x1b[31mred \x9b2J good"
+
+
+def many(folder: Path, count: int, ending: str = "csv") -> Path:
+    """Rows with an id, a text and a label, of which every third is empty."""
+    path = folder / f"many.{ending}"
+    rows = [
+        (str(n), f"the film is {('good', 'bad')[n % 2]}", ("positive", "negative", "")[n % 3]) for n in range(count)
+    ]
+    if ending == "csv":
+        path.write_text("key,text,label\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    elif ending == "jsonl":
+        path.write_text("".join(json.dumps({"key": k, "text": t, "label": y or None}) + "\n" for k, t, y in rows))
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.table({"key": [r[0] for r in rows], "text": [r[1] for r in rows]}), path)
+    return path
+
+
+def test_partly_empty_labels_are_scored_where_they_are(tmp_path: Path, run: Path) -> None:
+    done = predict(run, "--file", many(tmp_path, 30), "--out", tmp_path / "out.csv")
+    assert done.exit_code == 0, done.exception
+    assert "n = 20" in done.stdout
+    with (tmp_path / "out.csv").open(newline="") as file:
+        cells = list(csv.DictReader(file))
+    assert [row["label"] for row in cells[:3]] == ["positive", "negative", ""] and len(cells) == 30
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_columns_and_ids_are_kept_in_every_format(tmp_path: Path, run: Path, ending: str) -> None:
+    out = tmp_path / f"out.{ending}"
+    done = predict(run, "--file", many(tmp_path, 12), "--out", out, "--keep")
+    assert done.exit_code == 0, done.exception
+    if ending == "parquet":
+        from pyarrow import parquet
+
+        found = parquet.read_table(out).to_pylist()
+    elif ending == "jsonl":
+        found = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        with out.open(newline="") as file:
+            found = list(csv.DictReader(file, delimiter="," if ending == "csv" else "\t"))
+    assert [row["key"] for row in found] == [str(n) for n in range(12)]
+    assert {"key", "text", "label", "predicted", "probability"} <= found[0].keys()
+
+
+def test_an_existing_file_is_replaced_only_when_asked(tmp_path: Path, run: Path) -> None:
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    assert "exists: give another name, or replace it with --overwrite" in refused(run, "--text", "a", "--out", out)
+    assert out.read_text() == "mine"
+    assert predict(run, "--text", "good", "--out", out, "--overwrite").exit_code == 0
+    assert "predicted" in out.read_text()
+    assert "expected a file that ends in .csv" in refused(run, "--text", "a", "--out", tmp_path / "out.xlsx")
+    assert sorted(os.listdir(tmp_path)) == ["out.csv"]
+
+
+def test_what_was_stopped_is_continued(tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from attnlab.evaluation import predicting
+    from attnlab.models.pretrained.tuned import TunedClassifier
+
+    monkeypatch.setattr(predicting, "PART", 10)
+    file, out = many(tmp_path, 45), tmp_path / "out.jsonl"
+    assert predict(run, "--file", file, "--out", tmp_path / "whole.jsonl").exit_code == 0
+    encode, read = TunedClassifier.encode, list[int]()
+
+    def stopping(self: TunedClassifier, examples: Any, where: str = "") -> Any:
+        read.append(len(examples))
+        if sum(read) > 30:
+            raise KeyboardInterrupt
+        return encode(self, examples, where)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TunedClassifier, "encode", stopping)
+        predict(run, "--file", file, "--out", out)
+    assert not out.exists() and (tmp_path / ".out.jsonl.partial").is_dir()
+    done = predict(run, "--file", file, "--out", out)
+    assert "continued after the 30 rows" in done.stderr.replace("\n", " ")
+    assert out.read_text() == (tmp_path / "whole.jsonl").read_text()
+    assert not (tmp_path / ".out.jsonl.partial").exists()
+
+
+def test_parts_of_other_predictions_are_not_continued(tmp_path: Path, run: Path) -> None:
+    (tmp_path / ".out.jsonl.partial").mkdir()
+    (tmp_path / ".out.jsonl.partial" / "about.json").write_text('{"file": "another"}')
+    (tmp_path / ".out.jsonl.partial" / "00000.jsonl").write_text('{"rows": 5}\n')
+    done = predict(run, "--file", many(tmp_path, 6), "--out", tmp_path / "out.jsonl")
+    assert "a part of other predictions: it is begun anew" in done.stderr.replace("\n", " ")
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 6

@@ -54,6 +54,12 @@ def cores() -> int:
     return min(allowed, int(granted)) if granted.isdigit() else allowed
 
 
+def threads() -> int:
+    """The number of threads to compute with: what OMP_NUM_THREADS says, else one per core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(asked) if asked.isdigit() and int(asked) > 0 else cores()
+
+
 def memory() -> tuple[int, int]:
     """Bytes of memory, total and free, within the limits of a container."""
     host = psutil.virtual_memory()

@@ -36,6 +36,8 @@ TEXTS = (
     "question",
     "title",
 )
+PARTS = ("question", "title")
+"""Of the above, those that are often one of two texts."""
 LABELS = (
     "label",
     "labels",
@@ -107,11 +109,20 @@ class _Content:
 
     @property
     def text(self) -> bool:
-        return not self.numbers and self.different > 0.3 * len(self.words) and self.length >= 8
+        """Different and long enough, and of words: codes, links, dates and numbers are no texts."""
+        if self.numbers or self.different <= 0.3 * len(self.words) or self.length < 8:
+            return False
+        prose = sum(not word.isascii() or len(word.split()) > 1 for word in self.words)
+        digits = sum(character.isdigit() for word in self.words for character in word)
+        return prose > len(self.words) / 2 and digits < 0.3 * sum(map(len, self.words))
 
     @property
     def label(self) -> bool:
         return 2 <= self.different <= len(self.words) / 2 and max(map(len, self.words)) <= LONGEST_LABEL
+
+    @property
+    def complete(self) -> bool:
+        return "" not in self.words
 
     def same_classes(self, other: _Content) -> bool:
         pairs = set(zip(self.words, other.words, strict=True))
@@ -126,14 +137,15 @@ def choose_columns(table: FileTable, request: ColumnRequest) -> Columns:
     named = {name.lower(): name for name in table.columns}
     text, label, pair = request.text, request.label, request.pair
     if label is None:
-        label = next((named[name] for name in LABELS if name in named and named[name] not in (text, pair)), None)
-        if label is not None:
-            label = _in_words(table, label, (text, pair))
+        usual = [named[name] for name in LABELS if name in named and named[name] not in (text, pair)]
+        label = _in_words(table, _only_usual(table, usual), (text, pair)) if usual else None
     if text is None and pair is None:
         both = next((couple for couple in PAIRS if set(couple) <= named.keys() - {str(label).lower()}), None)
         text, pair = (named[both[0]], named[both[1]]) if both else (None, None)
     if text is None:
         text = next((named[name] for name in TEXTS if name in named and named[name] not in (label, pair)), None)
+        if text is not None and text.lower() in PARTS and any(each.text for each in _contents(table, (text, label))):
+            text = None  # beside another text it is hardly all there is to read
     return _by_content(table, text, label, pair, paired=request.text is None and request.pair is None)
 
 
@@ -154,8 +166,26 @@ def _in_words(table: FileTable, label: str, taken: Sequence[str | None]) -> str:
     numbers = _Content(label, tuple(_word(row.fields.get(label)) for row in table.rows))
     if len(table.rows) < ENOUGH or not numbers.numbers or not numbers.label:
         return label
-    twins = (other for other in _contents(table, (label, *taken)) if other.label and not other.numbers)
+    others = _contents(table, (label, *taken))
+    twins = (other for other in others if other.label and other.complete and not other.numbers)
     return next((twin.name for twin in twins if numbers.same_classes(twin)), label)
+
+
+def _only_usual(table: FileTable, usual: Sequence[str]) -> str:
+    """The one column that is called as a label is; several are asked about unless they have the same classes."""
+    found = [content for content in _contents(table, ()) if content.name in usual and content.label]
+    if len(usual) > 1 and len(table.rows) >= ENOUGH and len(_distinct(found)) > 1:
+        raise UserError(_open(table, "label", [f"--label {content.name!r}" for content in found]))
+    return usual[0]
+
+
+def _distinct(contents: Sequence[_Content]) -> list[_Content]:
+    """Without those that have the same classes as an earlier one."""
+    kept: list[_Content] = []
+    for content in contents:
+        if not any(content.same_classes(other) for other in kept):
+            kept.append(content)
+    return kept
 
 
 def _by_content(table: FileTable, text: str | None, label: str | None, pair: str | None, paired: bool) -> Columns:
@@ -183,6 +213,7 @@ def _by_content(table: FileTable, text: str | None, label: str | None, pair: str
 
 
 def _only_label(table: FileTable, labels: list[_Content]) -> str | None:
+    labels = [content for content in labels if content.complete] or labels
     labels = [
         content
         for content in labels
@@ -194,13 +225,21 @@ def _only_label(table: FileTable, labels: list[_Content]) -> str | None:
 
 
 def _only_text(table: FileTable, texts: list[_Content], paired: bool) -> tuple[str | None, str | None]:
-    if len(texts) == 2 and paired and _alike(texts[0].name, texts[1].name):
+    if len(texts) == 2 and paired and _a_pair(table, *texts):
         return texts[0].name, texts[1].name
     if len(texts) > 1:
         both = f"--text {texts[0].name!r} --pair {texts[1].name!r}"
         options = [f"--text {content.name!r}" for content in texts] + ([both] if paired and len(texts) == 2 else [])
         raise UserError(_open(table, "text", options))
     return (texts[0].name if texts else None), None
+
+
+def _a_pair(table: FileTable, one: _Content, two: _Content) -> bool:
+    """Two texts with alike names; without names, two neighbours of about the same length."""
+    if table.named:
+        return _alike(one.name, two.name)
+    neighbours = table.columns.index(two.name) - table.columns.index(one.name) == 1
+    return neighbours and max(one.length, two.length) < 2 * min(one.length, two.length)
 
 
 def _alike(one: str, two: str) -> bool:
@@ -213,7 +252,7 @@ def _alike(one: str, two: str) -> bool:
 
 
 def _open(table: FileTable, what: str, options: Sequence[str]) -> str:
-    return f"{table.path}: {len(options)} columns may be the {what}: give {' or '.join(options)}."
+    return f"{table.path}: the {what} may be any of {len(options)}: give {' or '.join(options)}."
 
 
 def choose_text_columns(table: FileTable, trained: Columns | None) -> tuple[str, str | None, str | None]:
@@ -221,6 +260,8 @@ def choose_text_columns(table: FileTable, trained: Columns | None) -> tuple[str,
 
     The label may be missing. `trained` are the columns of the training file; with a pair if the classifier reads pairs.
     """
+    if len(table.columns) == 1 and (trained is None or trained.pair is None):
+        return table.columns[0], None, None
     named = {name.lower(): name for name in table.columns}
     label = trained.label if trained is not None and trained.label in table.columns else None
     if label is None:

@@ -16,6 +16,8 @@ from attnlab.data.tasks.read_table import FORMATS, ending, read_table
 from attnlab.data.tasks.splits import Splitter, split_by_class
 from attnlab.data.tasks.tables import SPLIT, BadRow, ColumnRequest, FileRow, FileTable
 
+FEWEST = 6
+"""Rows from which on a label that occurs once is unusual."""
 HIDDEN = -1
 """The label of a row whose label is not published."""
 UNKNOWN = (None, "")
@@ -76,7 +78,7 @@ def labelled_from_tables(
     if len(tables) == 1:
         tables = _tables_by_split(tables["train"])
     words = {split: _labels(table, columns) for split, table in tables.items()}
-    if not train.named and train.unit == "line" and request.header is None:
+    if not train.named and SPLIT not in train.columns and request.header is None:
         _refuse_lost_header(train, words["train"])
     classes, names = _classes(train, words["train"], request, columns)
     splits = {
@@ -115,7 +117,7 @@ def _row_check(columns: Columns, request: ColumnRequest) -> Callable[[FileTable,
 
 def _refuse_lost_header(table: FileTable, words: list[str]) -> None:
     """Refuse to guess about a first row whose label nothing else has, as a header of unusual names would be."""
-    if len(words) >= 10 and words.count(words[0]) == 1 and len(set(words)) <= len(words) / 2:
+    if len(words) >= FEWEST and words.count(words[0]) == 1 and len(set(words)) <= len(words) / 2:
         first = table.rows[0]
         raise UserError(
             f"{table.where(first)} is a header or an example: its label {words[0]!r} occurs nowhere else; give "

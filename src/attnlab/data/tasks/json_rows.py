@@ -27,12 +27,12 @@ Rows = Iterator[tuple[int, dict[str, Any]]]
 
 def json_table(path: Path, text: str) -> FileTable:
     """Rows of a text that begins with a bracket or a brace."""
-    if text.lstrip().startswith("[") or not _one_object_per_line(text):
+    if text.lstrip().startswith("[") or not one_object_per_line(text):
         return _document(path, _loads(path, text))
     return _lines(path, text)
 
 
-def _one_object_per_line(text: str) -> bool:
+def one_object_per_line(text: str) -> bool:
     """Whether the first line is a whole object, or a broken one, instead of the beginning of a longer one."""
     lines = numbered_lines(text)
     try:
@@ -53,22 +53,28 @@ def _loads(path: Path, text: str) -> Any:
         raise UserError(f"{path} is JSON nested too deeply, or has too long a number, to be rows.") from None
 
 
+def row_of_line(path: Path, number: int, line: str) -> FileRow:
+    """The object in a line; raises for anything else."""
+    try:
+        fields = json.loads(line)
+    except json.JSONDecodeError as error:
+        reason = f"broken JSON (column {error.colno}: {error.msg})"
+    except (RecursionError, ValueError):
+        reason = "JSON nested too deeply, or with too long a number, to be a row"
+    else:
+        if isinstance(fields, dict):
+            return FileRow(number, fields)
+        reason = 'not a JSON object: give {"text": ..., "label": ...} on each line'
+    raise UserError(f"{path}, line {number} is {reason}.")
+
+
 def _lines(path: Path, text: str) -> FileTable:
     rows, bad = [], []
     for number, line in numbered_lines(text):
         try:
-            fields = json.loads(line)
-        except json.JSONDecodeError as error:
-            reason = f"broken JSON (column {error.colno}: {error.msg})"
-        except (RecursionError, ValueError):
-            reason = "JSON nested too deeply, or with too long a number, to be a row"
-        else:
-            if isinstance(fields, dict):
-                rows.append(FileRow(number, fields))
-                continue
-            reason = 'not a JSON object: give {"text": ..., "label": ...} on each line'
-        where = f"{path}, line {number}"
-        bad.append(BadRow(where, f"{where} is {reason}.", line))
+            rows.append(row_of_line(path, number, line))
+        except UserError as error:
+            bad.append(BadRow(f"{path}, line {number}", str(error), line))
     if not rows:
         raise UserError(bad[0].sentence)
     return FileTable(path, list(rows[0].fields), rows, named=True, notes=("JSON, an object per line.",), bad=tuple(bad))
@@ -81,6 +87,10 @@ def _document(path: Path, content: Any) -> FileTable:
         if splits := {name: split for name in content if (split := split_of(name)) and _is_rows(content[name])}:
             parts = [(split, content[name]) for name, split in splits.items()]
             return _table(path, parts, f"JSON with lists of rows: {_listed(splits)}.")
+        if len(content) == 1 and isinstance(inner := next(iter(content.values())), dict):
+            return _document(path, inner)
+        if records := _of_pandas(content):
+            return _table(path, [(None, records)], "JSON, an object per row or column.")
         lists = {name: value for name, value in content.items() if isinstance(value, list)}
         if len(lists) == 1 and _is_rows(rows := next(iter(lists.values()))):
             return _table(path, [(None, rows)], f"JSON, the rows are in {next(iter(lists))!r}.")
@@ -88,6 +98,16 @@ def _document(path: Path, content: Any) -> FileTable:
             records = [dict(zip(lists, values, strict=True)) for values in zip(*lists.values(), strict=True)]
             return _table(path, [(None, records)], f"JSON, a list per column: {', '.join(lists)}.")
     raise UserError(f'{path} is not a list of objects: give [{{"text": ..., "label": ...}}, ...].')
+
+
+def _of_pandas(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of {column: {index: value}} or {index: {column: value}}, the forms of `DataFrame.to_json`."""
+    inner = list(content.values())
+    if not all(isinstance(value, dict) for value in inner) or len({tuple(value) for value in inner}) > 1:
+        return []
+    if len(content) > len(inner[0]):
+        return inner
+    return [{column: values[index] for column, values in content.items()} for index in inner[0]]
 
 
 def split_of(name: str) -> str | None:

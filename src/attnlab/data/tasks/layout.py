@@ -9,8 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +22,13 @@ from attnlab.data.text.reading import numbered_lines
 SEPARATORS = {"comma": ",", "semicolon": ";", "tab": "\t", "bars": "|||", "bar": "|"}
 QUOTES = {"double": '"', "single": "'", "none": ""}
 FIRST_WORD, FASTTEXT = "word", "fasttext"
+_BLANK = re.compile(r"[ \t]+")
 PREFIX = "__label__"
 SAMPLE = 1 << 20
 """Characters from the start of a file on which its layout is decided."""
+LONGEST_FIELD = 1 << 28
+"""Characters of a quoted field in a file that is read row by row."""
+NEARLY_ALL = 0.9
 ALIKE = 0.98
 """The share of the rows that must have equally many fields."""
 
@@ -55,25 +60,46 @@ class Layout:
 
 def rows_of(path: Path, text: str, layout: Layout) -> Iterator[Cells]:
     """The fields of every row of a text, each row with the line in which it begins."""
+    is_quoted = bool(QUOTES[layout.quote]) and layout.separator in SEPARATORS
+    return rows_in(path, io.StringIO(text, newline="" if is_quoted else "\n"), layout, len(text))
+
+
+def rows_in(path: Path, lines: Iterable[str], layout: Layout, longest: int = LONGEST_FIELD) -> Iterator[Cells]:
+    """The same from lines with their ends."""
     if layout.separator in (FIRST_WORD, FASTTEXT):
-        return _first_words(text)
+        return _first_words(lines)
     separator, quote = SEPARATORS[layout.separator], QUOTES[layout.quote]
     if not quote:
-        return (Cells(number, line.split(separator)) for number, line in numbered_lines(text))
-    return _quoted(path, text, separator, quote)
+        return (Cells(number, line.split(separator)) for number, line in _numbered(lines))
+    return _quoted(path, lines, separator, quote, longest)
 
 
-def _first_words(text: str) -> Iterator[Cells]:
-    for number, line in numbered_lines(text):
-        word, _, rest = line.strip().partition(" ")
-        yield Cells(number, [word.removeprefix(PREFIX), rest.strip()] if rest.strip() else [word])
+def _numbered(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    bare = (line.removesuffix("\n").removesuffix("\r") for line in lines)
+    return ((number, line) for number, line in enumerate(bare, start=1) if line.strip())
 
 
-def _quoted(path: Path, text: str, separator: str, quote: str) -> Iterator[Cells]:
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))  # allow long texts
+def _first_words(lines: Iterable[str]) -> Iterator[Cells]:
+    """Label and text; a line with several fastText labels has a field for each."""
+    for number, line in _numbered(lines):
+        word, rest = _first_word(line)
+        cells = [word.removeprefix(PREFIX)]
+        while rest.startswith(PREFIX) and word.startswith(PREFIX):
+            word, rest = _first_word(rest)
+            cells.append(word.removeprefix(PREFIX))
+        yield Cells(number, [*cells, rest] if rest else [word])
+
+
+def _first_word(line: str) -> tuple[str, str]:
+    word, *rest = _BLANK.split(line.strip(), maxsplit=1)
+    return word, rest[0].strip() if rest else ""
+
+
+def _quoted(path: Path, lines: Iterable[str], separator: str, quote: str, longest: int) -> Iterator[Cells]:
+    csv.field_size_limit(max(csv.field_size_limit(), longest))  # allow long texts
     if len(separator) > 1:
         raise UserError(f"{path}: fields separated by {separator} cannot be quoted: give --quote none.")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quotechar=quote, strict=True)
+    reader = csv.reader(lines, delimiter=separator, quotechar=quote, strict=True)
     start = 1
     try:
         for cells in reader:
@@ -98,10 +124,13 @@ class _Fit(NamedTuple):
         return self.width > 1 and self.share >= (ALIKE if self.rows >= 50 else 1)
 
 
-def find_layout(path: Path, text: str, ending: str, separator: str | None = None, quote: str | None = None) -> Layout:
+def find_layout(
+    path: Path, text: str, ending: str, separator: str | None = None, quote: str | None = None, cut: bool = False
+) -> Layout:
     """The layout of a text, from what the user gave and what the rows allow.
 
-    `ending` is the extension of the file, which decides where the rows leave it open.
+    `ending` is the extension of the file, which decides where the rows leave it open; `cut`: whether the text is only
+    the beginning of the file.
     """
     for flag, given, known in (
         ("--separator", separator, (*SEPARATORS, FIRST_WORD, FASTTEXT)),
@@ -111,12 +140,12 @@ def find_layout(path: Path, text: str, ending: str, separator: str | None = None
             raise UserError(f"{flag} {given} is not known: choose {', '.join(known)}.")
     if separator in (FIRST_WORD, FASTTEXT):
         return Layout(separator)
-    sample = _sample(text)
+    sample, cut = _sample(text), cut or len(text) > SAMPLE
     lines = [line for _, line in numbered_lines(sample)]
     if separator is None and sum(line.startswith(PREFIX) for line in lines) >= ALIKE * len(lines):
         return Layout(FASTTEXT)
     names = [separator] if separator is not None else [name for name, mark in SEPARATORS.items() if mark in sample]
-    fits = [_best_quote(path, sample, name, quote) for name in names]
+    fits = [_best_quote(path, sample, name, quote, cut) for name in names]
     good = [fit for fit in fits if fit.good]
     if any(fit.layout.separator == "bars" for fit in good):
         good = [fit for fit in good if fit.layout.separator != "bar"]
@@ -142,17 +171,17 @@ def _sample(text: str) -> str:
     return text[: cut + 1] if cut > 0 else text[:SAMPLE]
 
 
-def _best_quote(path: Path, sample: str, separator: str, given: str | None) -> _Fit:
+def _best_quote(path: Path, sample: str, separator: str, given: str | None, cut: bool) -> _Fit:
     """The way of quoting that fits a separator.
 
     Behind commas and semicolons quotes are those of a CSV, and one that is never closed is a fault. Behind tabs and
     bars a quote is a character of the text, unless the rows are alike only with quotes, or all of a column is in them.
     """
     if given is not None:
-        return _fit(path, sample, Layout(separator, given))
-    plain = _fit(path, sample, Layout(separator))
+        return _fit(path, sample, Layout(separator, given), cut)
+    plain = _fit(path, sample, Layout(separator), cut)
     quotes = ("double", "single") if len(SEPARATORS[separator]) == 1 else ()
-    quoted = [_fit(path, sample, Layout(separator, quote)) for quote in quotes]
+    quoted = [_fit(path, sample, Layout(separator, quote), cut) for quote in quotes]
     for fit in quoted:
         if fit.good and (not plain.good or _enclosed(sample, fit.layout, plain.width)):
             return fit
@@ -162,12 +191,15 @@ def _best_quote(path: Path, sample: str, separator: str, given: str | None) -> _
     return plain
 
 
-def _fit(path: Path, sample: str, layout: Layout) -> _Fit:
+def _fit(path: Path, sample: str, layout: Layout, cut: bool) -> _Fit:
     widths: list[int] = []
+    line = 0
     try:
-        widths.extend(len(row.cells) for row in rows_of(path, sample, layout))
+        for row in rows_of(path, sample, layout):
+            widths.append(len(row.cells))
+            line = row.line
     except UserError:
-        if len(sample) < SAMPLE - 1 or not widths:  # a quoted field may be cut by the end of the sample
+        if not cut or line < NEARLY_ALL * sample.count("\n"):  # the end of a sample may be within a quoted field
             return _Fit(layout, 0, 0.0, 0)
     width, count = Counter(widths).most_common(1)[0] if widths else (0, 0)
     return _Fit(layout, width, count / max(len(widths), 1), len(widths))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+
+import numpy as np
 
 from attnlab.data.tasks.labelled import LabelledSet, LabelledText
 from attnlab.data.tasks.near_duplicates import NearPair, near_duplicates
@@ -15,6 +18,8 @@ COMMON = 0.8
 RATIO = 10
 """So does a class with this many times the examples of another."""
 FEW_TESTED = 200
+MOST_COMPARED = 50_000
+"""Texts that are compared: of more, as many drawn at random."""
 SHOWN = 3
 LONGEST = 60
 
@@ -30,6 +35,8 @@ def _classes(data: LabelledSet) -> Iterator[str]:
     if single:
         have = "has" if len(single) == 1 else "have"
         yield f"{_some(single)} {have} a single training example: too few to learn from."
+    for names in _same_words(data.classes):
+        yield f"the classes {', '.join(map(repr, names))} differ in capitals or blanks only: they may be one."
     present = {name: count for name, count in counts.items() if count}
     common, rare = max(present, key=lambda name: present[name]), min(present, key=lambda name: present[name])
     share = present[common] / sum(present.values())
@@ -39,6 +46,13 @@ def _classes(data: LabelledSet) -> Iterator[str]:
             f"classes are uneven: {common!r} is {share:.0%} of train, {rare!r} {other:.1%}; choose by macro-F1 "
             "(--choose-by macro_f1) if rare classes matter as much."
         )
+
+
+def _same_words(classes: Sequence[str]) -> Iterator[list[str]]:
+    spellings: dict[str, list[str]] = {}
+    for name in classes:
+        spellings.setdefault(" ".join(re.split(r"[\s_-]+", name.casefold())), []).append(name)
+    return (names for names in spellings.values() if len(names) > 1)
 
 
 def _sizes(data: LabelledSet) -> Iterator[str]:
@@ -52,6 +66,10 @@ def _sizes(data: LabelledSet) -> Iterator[str]:
 def _repeated(data: LabelledSet) -> Iterator[str]:
     """Pairs within a split and across two; equal texts are counted elsewhere."""
     places = [(split, example) for split, examples in data.splits.items() for example in examples]
+    if len(places) > MOST_COMPARED:
+        chosen = np.sort(np.random.default_rng(0).choice(len(places), MOST_COMPARED, replace=False))
+        yield f"texts that nearly repeat were looked for among {MOST_COMPARED:,} of the {len(places):,}."
+        places = [places[place] for place in chosen]
     pairs = near_duplicates([" ".join(same_text(example)) for _, example in places])
     within: dict[str, list[NearPair]] = {}
     across: dict[tuple[str, str], list[NearPair]] = {}

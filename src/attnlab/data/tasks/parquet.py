@@ -7,6 +7,7 @@ lists and records are not read: neither a text nor a label is one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from attnlab.base.errors import UserError, first_line
 
 GIB = 2**30
 LARGEST = 2 * GIB
+AT_ONCE = 256  # rows of a batch
 PER_VALUE = 100  # bytes of a Python object and its place in a row
 
 
@@ -38,6 +40,37 @@ def read_rows(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
         return list(table.column_names), table.to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise UserError(f"{path} cannot be read as Parquet: {first_line(error)}.") from None
+
+
+def stream_rows(path: Path) -> tuple[list[str], Callable[[], Iterator[dict[str, Any]]]]:
+    """The names of the columns, and the rows, of which a few are held at once."""
+    if not path.is_file():
+        raise UserError(f"{path} does not exist: check the name.")
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise UserError(f"{path} is a Parquet file, which needs pyarrow: pip install pyarrow.") from None
+
+    def rows() -> Iterator[dict[str, Any]]:
+        try:
+            with parquet.ParquetFile(path, read_dictionary=texts) as file:
+                for batch in file.iter_batches(AT_ONCE, columns=columns):
+                    table = pyarrow.Table.from_batches([batch])
+                    _check_size(path, sum(map(_text_bytes, table.columns)))
+                    yield from table.to_pylist()
+        except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+            raise UserError(f"{path} cannot be read as Parquet: {first_line(error)}.") from None
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            flat = [field for field in file.schema_arrow if not pyarrow.types.is_nested(field.type)]
+            columns, texts = [field.name for field in flat], [field.name for field in flat if _is_text(field.type)]
+            if not file.metadata.num_rows or not columns:
+                raise UserError(f"{path} is empty: give at least one row with a text.")
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise UserError(f"{path} cannot be read as Parquet: {first_line(error)}.") from None
+    return columns, rows
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -27,7 +27,7 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     file = io.StringIO()
     writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_guarded(str(cell)) for cell in row] for row in rows)
+    writer.writerows([guarded(str(cell)) for cell in row] for row in rows)
     return file.getvalue()
 
 
@@ -38,5 +38,5 @@ def unguarded(columns: Collection[str], cells: list[str]) -> list[str]:
     return [cell[1:] if _GUARDED.match(cell) else cell for cell in cells]
 
 
-def _guarded(cell: str) -> str:
+def guarded(cell: str) -> str:
     return f"'{cell}" if _FORMULA.match(cell) else cell

@@ -60,6 +60,10 @@ class FileTable(NamedTuple):
     def where(self, row: FileRow) -> str:
         return f"{self.path}, {self.unit} {row.line}"
 
+    @property
+    def where_first(self) -> str:
+        return self.where(self.rows[0])
+
 
 def content_of(cells: Sequence[Any]) -> str:
     """A row as it is listed among those left out."""

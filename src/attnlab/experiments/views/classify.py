@@ -23,7 +23,7 @@ from attnlab.report.series import AccuracyCurve
 from attnlab.runs import read_config, read_metrics
 from attnlab.runs.paired import RunsOnTest, all_pairs, paired
 from attnlab.runs.predictions import Prediction, read_predictions
-from attnlab.stats.intervals import Mean, Measure, plus_minus
+from attnlab.stats.intervals import Mean, Measure, Proportion, plus_minus
 
 MARK = "‡"
 PANELS = 12
@@ -250,20 +250,13 @@ def baseline_of(row: ExperimentRow) -> str | None:
     return name if name in BASELINES else None
 
 
-def at_chance(row: ExperimentRow) -> bool:
-    """Whether its mean on dev is not above the most common class by more than chance allows (two standard errors)."""
-    level, count = row.mean("dev_baseline"), row.record.get("data", {}).get("examples", {}).get("dev")
-    if not level.count or not count:
-        return False
-    return _dev(row) <= level.mean + 2 * math.sqrt(level.mean * (1 - level.mean) / count)
-
-
 def chance_notes(results: ComparisonResults) -> list[str]:
+    count = results.data.get("examples", {}).get("dev")
     return [
         f"{row.label} is at chance: {_dev(row):.1%} of dev, and always predicting the most common class gives "
         f"{row.mean('dev_baseline').mean:.1%}."
         for row in results.finished
-        if baseline_of(row) != MAJORITY and not collapsed(row) and at_chance(row)
+        if baseline_of(row) != MAJORITY and not collapsed(row) and at_chance(row, count)
     ]
 
 
@@ -288,14 +281,28 @@ def _same_rows(row: ExperimentRow, baseline: ExperimentRow) -> bool:
 
 
 def best_value(results: ComparisonResults) -> ExperimentRow | None:
-    """The cheapest within one standard error of the best on dev (the rule of Breiman et al. 1984); none collapsed."""
-    rows = [row for row in results.finished if not collapsed(row) and not at_chance(row)]
+    """The cheapest within one standard error of the best on dev (the rule of Breiman et al. 1984).
+
+    None that collapsed, and none at chance: if there is no better one, no one is recommended.
+    """
     count = results.data.get("examples", {}).get("dev")
-    if len(rows) < 2 or not count:
+    if len([row for row in results.finished if not collapsed(row)]) < 2 or not count:
+        return None
+    rows = [row for row in results.finished if not collapsed(row) and not at_chance(row, count)]
+    if not rows:
         return None
     best = max(_dev(row) for row in rows)
     error = math.sqrt(best * (1 - best) / count)
     return min((row for row in rows if _dev(row) >= best - error), key=lambda row: row.mean("seconds").mean)
+
+
+def at_chance(row: ExperimentRow, count: int | None) -> bool:
+    """Whether the interval of its accuracy, on `count` examples of dev, reaches down to the most common class."""
+    level = row.mean("dev_baseline")
+    if not level.count or not count:
+        return False
+    low, _ = Proportion(round(_dev(row) * count), count).interval
+    return low <= level.mean
 
 
 def _dev(row: ExperimentRow) -> float:
@@ -303,9 +310,10 @@ def _dev(row: ExperimentRow) -> float:
 
 
 def best_value_notes(results: ComparisonResults) -> list[str]:
-    chosen = best_value(results)
+    chosen, count = best_value(results), results.data.get("examples", {}).get("dev")
     if chosen is None:
-        return []
+        hopeless = count and len(results.finished) > 1 and all(at_chance(row, count) for row in results.finished)
+        return ["Best for the money: none. No variant is better on dev than chance explains."] if hopeless else []
     best = max((row for row in results.finished if not collapsed(row)), key=_dev)
     test = plus_minus(chosen.mean("test_accuracy"), ".1%") + " on test" if chosen.by_seed("test_accuracy") else ""
     costs = ", ".join(filter(None, [test, f"{clock(chosen.mean('seconds').mean)} per run", peak_memory(chosen)]))

@@ -25,6 +25,7 @@ from attnlab.jobs.classify import baselines, collapse, folds, joint
 from attnlab.jobs.classify.built import Built, build, word_vectors
 from attnlab.jobs.classify.calibration import calibrate
 from attnlab.jobs.classify.rate import find_rate
+from attnlab.jobs.classify.suspects import write_suspects
 from attnlab.jobs.engine import TrainingJob
 from attnlab.jobs.job import Parts, RunOptions, TrainedModel
 from attnlab.models.linear.logistic import Logistic
@@ -57,6 +58,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         """One sentence per earlier attempt at a higher rate."""
         self.folder: Path | None = None
         """Of the run, once it starts."""
+        self.single = True
+        """Whether the run is not part of an experiment, in which all runs have the same rows."""
 
     @property
     def rate(self) -> float:
@@ -71,6 +74,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
         With folds, all of them.
         """
         folds.check_folds(self.config)
+        self.single = options.label is None
         if folds.is_cross_validation(self.config):
             if options.dry_run:
                 console.result(f"this is the first of {self.config.data.folds} folds, which take as long each")
@@ -126,6 +130,8 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             run.update_record(calibration=calibration)
             if data.skipped:
                 write_bad_rows(data.skipped, run.path / SKIPPED_ROWS)
+            if self.single and config.watch.label_errors and config.watch.overfit is None:
+                write_suspects(run.path, data)
             cost = {"feature_seconds": built.seconds} if built.seconds else {}
             chosen = {"c": fitted[0].c} if fitted and fitted[0].c is not None else {}
             temperature = {"temperature": calibration["temperature"]}
@@ -150,6 +156,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             changes=self._changes(data, built),
             fit=partial(fit, built.fit) if built.fit is not None else None,
             finish=finish,
+            reading_seconds=built.seconds,
             callbacks=[] if config.model.name == MAJORITY else callbacks,
             whole=built.loaded.model if built.loaded is not None and config.tuning.method == "head" else None,
             passages=self.passages,

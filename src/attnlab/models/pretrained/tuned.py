@@ -12,7 +12,7 @@ An exported folder contains
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from attnlab.data.encoded import EncodedTexts, text_examples
 from attnlab.data.tasks.catalog import TASKS
 from attnlab.data.tasks.columns import Columns
 from attnlab.data.tasks.labelled import LabelledText
-from attnlab.data.tasks.prediction_inputs import Texts, from_file
+from attnlab.data.tasks.prediction_inputs import InputFile, Texts, from_file, open_file
 from attnlab.models.linear.model import WORDS, SparseLinear, WordReader
 from attnlab.models.linear.tfidf import Tfidf
 from attnlab.models.pretrained.classifier import Classifier, HeadOnly, predict
@@ -84,11 +84,19 @@ class TunedClassifier:
     def paired(self) -> bool:
         return self.columns is not None and self.columns.pair is not None
 
-    def read(self, file: Path) -> Texts:
-        """The texts of a file, with columns as in training."""
+    def read(self, file: Path, labelled: bool = False) -> Texts:
+        """The texts of a file, with columns as in training; `labelled`: it must have labels, whatever its ending."""
+        return from_file(file, self.classes, self.columns, *self._reading, labelled)
+
+    def open(self, file: Path) -> InputFile:
+        """The same row by row, once all of them have been looked at."""
+        return open_file(file, self.classes, self.columns, *self._reading)
+
+    @property
+    def _reading(self) -> tuple[Callable[[str], str], bool]:
+        """What is done to a text of its task, and whether its labels are numbers that stand for classes."""
         task = TASKS.get(self.config.data.task)
-        numbered = task is not None or bool(self.config.data.classes)
-        return from_file(file, self.classes, self.columns, task.clean if task else str, numbered)
+        return (task.clean if task else str), task is not None or bool(self.config.data.classes)
 
     def encode(self, examples: Sequence[LabelledText], where: str = "") -> EncodedTexts:
         if self.words is not None:
@@ -108,7 +116,7 @@ class TunedClassifier:
     def ready(self, device: str) -> TunedClassifier:
         """On a device of this machine, whichever it was trained on; only forward passes are needed."""
         self.device = resolve_device(device)
-        torch.set_num_threads(facts.cores())
+        torch.set_num_threads(facts.threads())
         self.model.to(self.device).eval()
         return self
 
