@@ -151,7 +151,7 @@ def _about(trained: TunedClassifier, form: str, record: dict[str, Any]) -> dict[
 def _model_section(trained: TunedClassifier, form: str) -> dict[str, Any]:
     """With the pooling and head that 'auto' became: the exported encoder does not say how it was trained."""
     section, model = trained.config.model.model_dump(), trained.model
-    if form == ENCODER_FORM and isinstance(model, Classifier):
+    if form in (ENCODER_FORM, "weights") and isinstance(model, Classifier):
         section |= {"pooling": model.pooling, "head": "linear" if model.head.dense is None else "dense"}
     return section
 

@@ -264,6 +264,8 @@ def load_export(folder: Path) -> TunedClassifier:
         if not all(isinstance(name, str) for name in classes):
             raise TypeError("classes must be names")
         config = check(ClassifyConfig, about["config"])
+        if not config.is_linear and config.optimizer.lr is None:
+            config.optimizer.lr = 1.0  # nothing is fitted here: pooling and head are those that are named
         longest, base = int(about["max_tokens"]), about["base"]
         if not 8 <= longest <= MOST_TOKENS:
             raise ValueError(f"max_tokens is {longest}")
