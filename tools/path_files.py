@@ -33,20 +33,23 @@ HEADINGS = {
     "sweep": "### Sweep with a worker",
     "synthesizer": "### A batch through the synthesizer",
 }
-LIMITS = {"pretrain": 48, "classify": 58, "compare": 74, "sweep": 73, "synthesizer": 9}
+LIMITS = {"pretrain": 48, "classify": 70, "compare": 74, "sweep": 86, "synthesizer": 9}
 
 MACHINE = ["--threads", "1", "--precision", "fp32"]
 SHAPE = ["--layers", "1", "--heads", "2", "--width", "16", "--context", "64"]
 COMMANDS = {
     "pretrain": ["pretrain", "--people", "12", "--places", "4", *SHAPE, "--steps", "2", "--batch-size", "4", *MACHINE],
-    "classify": ["classify", "--model", "base", "--tune", "lora", "--examples", "16", "--steps", "2", *MACHINE],
+    "classify": [
+        *("classify", "--model", "base", "--tune", "lora", "--examples", "16", "--steps", "2", *MACHINE),
+        *("--no-baselines", "--no-label-errors"),
+    ],
     "compare": [
         *("compare", "--attention", "vanilla,linear", "--corpus", "text.txt", *SHAPE),
         *("--steps", "2", "--seeds", "2", *MACHINE),
     ],
     "sweep": [
         *("sweep", "--job", "classify", "--vary", "optimizer.lr=1e-4,1e-3", "--set", "model.name=base"),
-        *("--set", "training.steps=2", "--set", "data.examples=16", *MACHINE),
+        *("--set", "training.steps=2", "--set", "data.examples=16", "--no-baselines", *MACHINE),
     ],
 }
 
