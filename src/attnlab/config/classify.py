@@ -18,6 +18,7 @@ from attnlab.config.sections import (
     Section,
     TrainingSection,
     option,
+    parse_every,
 )
 from attnlab.config.usual import FEW_BATCH, usual_batch, usual_epochs, usual_rate
 
@@ -131,9 +132,11 @@ class JointSection(Section):
     whole_words: bool = option(False, "Mask all pieces of a word together.")
 
 
+CONTRASTIVE = "contrastive"
 METHODS = (
     "full",
     "head",
+    CONTRASTIVE,
     "last",
     "bitfit",
     "prompt",
@@ -155,9 +158,9 @@ class TuningSection(Section):
 
     method: str = option(
         "full",
-        "full (all weights), head (the body is frozen), last (the last layers), bitfit (biases), prompt (vectors "
-        "before the text), prefix (keys and values in every layer), or an adapter of peft: lora, dora, rslora, ia3, "
-        "loha, lokr, oft, hra.",
+        "full (all weights), head (the body is frozen), contrastive (the body on pairs of texts, then the head: for "
+        "few labels), last (the last layers), bitfit (biases), prompt (vectors before the text), prefix (keys and "
+        "values in every layer), or an adapter of peft: lora, dora, rslora, ia3, loha, lokr, oft, hra.",
         "--tune",
     )
     length: int = option(128, "Number of prompt vectors, or of prefix keys.", "--prompt-length", ge=1)
@@ -281,6 +284,23 @@ class ClassifyConfig(JobConfig):
             model.encoder = DEFAULT_ENCODER  # somebody's tokens have to count
         return self
 
+    @model_validator(mode="after")
+    def _pairs_alone(self) -> ClassifyConfig:
+        """Learning from pairs fits the head itself, at every evaluation."""
+        if self.tuning.method != CONTRASTIVE:
+            return self
+        if self.joint.mlm is not None or self.tuning.adversarial or self.model.head not in ("auto", "linear"):
+            raise ValueError("contrastive learns from pairs and fits its own head: leave out mlm, adversarial and head")
+        if self.optimizer.lr == "auto":
+            raise ValueError("contrastive has no loss on dev to judge a rate by: give lr a number, or leave it out")
+        if parse_every(self.training.evaluate_every)[0] == 0:
+            raise ValueError("contrastive fits its head at every evaluation, and evaluate_every is 0: give a number")
+        if self.machine.processes > 1:
+            raise ValueError(
+                "contrastive compares all texts of a batch, so one process must hold them: leave out processes"
+            )
+        return self
+
     @property
     def is_linear(self) -> bool:
         """A classifier of counted words, without an encoder."""
@@ -293,8 +313,15 @@ class ClassifyConfig(JobConfig):
         head = self.tuning.method == "head" and self.model.head in ("auto", "linear") and self.joint.mlm is None
         return self.is_linear or (plain and head)
 
+    @property
+    def pools_frozen(self) -> bool:
+        """Whether the head is fitted to vectors of the body as they are, so that they are pooled as in its training."""
+        return self.is_fitted or self.tuning.method == CONTRASTIVE
+
     def fill_in(self, parameters: int, rows: int) -> None:
         """What was not given becomes usual, so that the run's own configuration holds numbers; `rows` to train on."""
+        if self.tuning.method == CONTRASTIVE:
+            self.batch.by_length = False  # texts of one length are often of one class: a batch needs several
         if self.optimizer.lr is None:
             self.optimizer.lr = usual_rate(self.tuning.method, self.optimizer.name, parameters)
         if self.batch.size is None and self.batch.tokens is None:

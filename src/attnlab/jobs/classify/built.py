@@ -24,6 +24,7 @@ from attnlab.models.pretrained.masked import joint_model
 from attnlab.models.pretrained.source import fingerprint
 from attnlab.models.pretrained.tuned import encoder_limit, load_for_tuning
 from attnlab.models.pretrained.tuning.prompt import Prompted
+from attnlab.training.objectives import Evaluate
 
 
 @dataclass
@@ -118,6 +119,20 @@ def fit_head(head: HeadOnly, train: FeatureExamples, weights: list[float] | None
     fitted = fit_vectors(train.features.double().numpy(), train.labels.tolist(), out.out_features, weights)
     fitted.into(out)
     return fitted
+
+
+def with_fitted_head(
+    evaluate: Evaluate, train: EncodedExamples, config: ClassifyConfig, data: LabelledSet, device: str
+) -> Evaluate:
+    """Before each evaluation the head is fitted to the vectors of the training texts as they are now."""
+
+    def measured(model: nn.Module) -> dict[str, float]:
+        assert isinstance(model, Classifier)
+        vectors = FeatureExamples(predict(Features(model), train, device), train.labels)
+        fit_head(HeadOnly(model), vectors, _weights(config, data))
+        return evaluate(model)
+
+    return measured
 
 
 def _weights(config: ClassifyConfig, data: LabelledSet) -> list[float] | None:

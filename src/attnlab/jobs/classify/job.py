@@ -14,15 +14,16 @@ from torch import Tensor, nn
 
 from attnlab.base import console
 from attnlab.base.errors import UserError
-from attnlab.config.classify import MAJORITY, ClassifyConfig
+from attnlab.config.classify import CONTRASTIVE, MAJORITY, ClassifyConfig
 from attnlab.data.batching import Examples
 from attnlab.data.encoded import EncodedExamples
+from attnlab.data.same_class import SameClassPairs
 from attnlab.data.tasks.bad_rows import write_bad_rows
 from attnlab.data.tasks.catalog import read_texts, select_examples
 from attnlab.data.tasks.labelled import LabelledSet
 from attnlab.evaluation.labelled import predicted_examples
 from attnlab.jobs.classify import baselines, collapse, folds, joint
-from attnlab.jobs.classify.built import Built, build, word_vectors
+from attnlab.jobs.classify.built import Built, build, with_fitted_head, word_vectors
 from attnlab.jobs.classify.calibration import calibrate
 from attnlab.jobs.classify.rate import find_rate
 from attnlab.jobs.classify.suspects import write_suspects
@@ -39,6 +40,7 @@ from attnlab.runs.predictions import write_predictions
 from attnlab.stats.scores import Scores
 from attnlab.training.adversarial import Adversarial
 from attnlab.training.callbacks import Callback, JointProgress, TrainState
+from attnlab.training.contrastive import Contrastive
 from attnlab.training.loop import Metric
 from attnlab.training.objectives import Classification, Evaluate, Objective
 
@@ -138,6 +140,10 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             return cost | chosen | temperature | self._finish(run, data, built, scores, device)
 
         train, callbacks = examples["train"], list[Callback]([watch])
+        evaluate = self._evaluation(examples, labels, device, watch)
+        if config.tuning.method == CONTRASTIVE and isinstance(texts["train"], EncodedExamples):
+            objective, train = Contrastive(), SameClassPairs(texts["train"], config.training.seed)
+            evaluate = with_fitted_head(evaluate, texts["train"], config, data, device)
         if config.tuning.adversarial and built.loaded is not None:
             vectors = word_vectors(built.loaded.model, config.tuning)
             objective = Adversarial(objective, vectors, config.tuning.adversarial)
@@ -149,7 +155,7 @@ class ClassifyJob(TrainingJob[ClassifyConfig]):
             model,
             objective,
             train,
-            self._evaluation(examples, labels, device, watch),
+            evaluate,
             Metric(config.watch.choose_by, "lower" if config.watch.choose_by == "loss" else "higher", "loss"),
             files=built.files,
             facts=self._facts(data) | built.facts | {"cut": {split: part.cut for split, part in texts.items()}},

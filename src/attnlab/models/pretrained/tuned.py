@@ -222,7 +222,7 @@ def load_for_tuning(config: ClassifyConfig, classes: Sequence[str]) -> LoadedCla
     model, tuning = config.model, config.tuning
     pooling: str = model.pooling
     head: str = model.head
-    if config.is_fitted:
+    if config.pools_frozen:
         pooling = frozen_pooling(model.name) if pooling == "auto" else pooling
         head = "linear"
     loaded = load_classifier(model.name, classes, pooling, head, model.dropout, model.fast)

@@ -31,13 +31,18 @@ def tune(
     if method == "full":
         return
     has_head = isinstance(model, Classifier)
-    model.requires_grad_(False)
-    if method == "head":
+    if method in ("head", "contrastive"):
         if not has_head:
-            raise UserError("--tune head: a model that answers with words has no head: use prompt or lora.")
+            raise UserError(f"--tune {method}: a model that answers with words has no head: use prompt or lora.")
         if model.new_pooler:
-            raise UserError("--tune head: the model has no pooler, and a new one stays untrained: use --pooling mean.")
-    elif method == "last":
+            raise UserError(
+                f"--tune {method}: the model has no pooler, and a new one stays untrained: use --pooling mean."
+            )
+    if method == "contrastive":
+        model.head.requires_grad_(False)  # it is fitted, and stored with the body
+        return
+    model.requires_grad_(False)
+    if method == "last":
         for layer in _last_layers(model, layers):
             layer.requires_grad_(True)
     elif method == "bitfit":
