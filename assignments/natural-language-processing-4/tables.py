@@ -201,11 +201,15 @@ def machine(results: dict[str, Results]) -> str:
     found = results["problem2"]
     about, start, numbers = found["machine"], found["start"], Numbers(results, "problem2")
     return (
-        f"{about['processor'].replace('(R)', '').replace('(TM)', '')}, {about['threads']} threads of {about['cores']} "
+        f"{about['processor'].replace('(R)', '').replace('(TM)', '')}, {_threads(about['threads'])} of {about['cores']} "
         f"cores, no GPU, fp32; torch `{about['torch']}`, Python `{about['python']}`. Model: the folder "
         f"`{start['folder']}`, sha256 `{start['sha256'][:12]}`; {numbers.plain('texts.train')} reviews to train, "
         f"{numbers.plain('texts.dev')} of dev, {numbers.plain('texts.test')} of test."
     )
+
+
+def _threads(count: int) -> str:
+    return "1 thread" if count == 1 else f"{count} threads"
 
 
 def _runs_of(numbers: Numbers, group: str) -> list[str]:
