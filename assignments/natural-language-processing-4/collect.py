@@ -218,7 +218,8 @@ def main(words: list[str]) -> None:
             for name, content in found.items():
                 write_json(folder / f"{name}.json", content)
             write_figures(found)
-        results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("problem*.json"))}
+        files = sorted(folder.glob("problem*.json"))
+        results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in files}
         write_report(results)
         note(f"report.md has {len(results)} files of results." if results else "report.md: there are no results yet.")
 

@@ -200,9 +200,10 @@ def machine(results: dict[str, Results]) -> str:
     """Where the numbers come from."""
     found = results["problem2"]
     about, start, numbers = found["machine"], found["start"], Numbers(results, "problem2")
+    processor = about["processor"].replace("(R)", "").replace("(TM)", "")
     return (
-        f"{about['processor'].replace('(R)', '').replace('(TM)', '')}, {_threads(about['threads'])} of {about['cores']} "
-        f"cores, no GPU, fp32; torch `{about['torch']}`, Python `{about['python']}`. Model: the folder "
+        f"{processor}, {_threads(about['threads'])} of {about['cores']} cores, no GPU, fp32; "
+        f"torch `{about['torch']}`, Python `{about['python']}`. Model: the folder "
         f"`{start['folder']}`, sha256 `{start['sha256'][:12]}`; {numbers.plain('texts.train')} reviews to train, "
         f"{numbers.plain('texts.dev')} of dev, {numbers.plain('texts.test')} of test."
     )

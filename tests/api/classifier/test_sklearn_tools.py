@@ -29,7 +29,7 @@ def lower(texts: list[str]) -> list[str]:
 
 def test_grid_search(make: Make, texts: list[str], labels: list[str], tmp_path: Path) -> None:
     grid = {"lr": np.array([1e-9, 0.02]), "tune": ["full"]}
-    search = GridSearchCV(make(steps=15), grid, cv=2, error_score="raise").fit(texts, labels)
+    search = GridSearchCV(make(steps=40), grid, cv=2, error_score="raise").fit(texts, labels)
     assert search.best_params_ == {"lr": 0.02, "tune": "full"}
     scores = search.cv_results_["mean_test_score"]
     assert scores[1] > scores[0] and search.best_estimator_.lr == 0.02
