@@ -126,6 +126,24 @@ def test_what_a_training_replaces_while_it_is_read_is_read_anew(tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["step-00000059"]
 
 
+def test_weights_that_vanish_after_their_checksum_was_compared_are_read_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """safetensors has an error of its own for a file that is not there."""
+    store, load, gone = Checkpoints(tmp_path, keep=1), module.load_file, []
+    store.save(1, tensors(1), {})
+
+    def vanishing(path: Path) -> dict[str, torch.Tensor]:
+        if not gone:
+            gone.append(path)
+            store.save(2, tensors(2), {})  # keeps one: the first is deleted
+            assert not path.exists()
+        return load(path)
+
+    monkeypatch.setattr(module, "load_file", vanishing)
+    assert value_of(Checkpoints(tmp_path).newest()) == 2.0 and gone
+
+
 def test_a_disk_that_fills_up_damages_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Checkpoints(tmp_path, keep=2)
     store.save(1, tensors(1), {})

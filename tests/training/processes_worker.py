@@ -39,7 +39,7 @@ def configs(folder: Path, sharded: bool) -> dict[str, tuple[str, Any]]:
         **common,
         "data": data,
         "batch": {"size": 4},
-        "training": {**TRAINING, "evaluate_every": "3 steps"},
+        "training": {**TRAINING, "evaluate_every": "3 steps", "keep": 2},
         "model": {"name": str(folder / "bert"), "dropout": 0.0},
     }
     pretrain: dict[str, Any] = {

@@ -32,6 +32,7 @@ from attnlab.base import console
 from attnlab.base.errors import UserError
 from attnlab.base.files import sha256, whole_folder, write_new
 from attnlab.base.leftovers import clean, remove, remove_folder, replaced
+from attnlab.base.machine.facts import is_out_of_memory
 
 Tensors = dict[str, Tensor]
 T = TypeVar("T")
@@ -193,7 +194,9 @@ def read_checkpoint(path: Path) -> Checkpoint:
             raise Damaged("state.json has no state")
     except FileNotFoundError as error:
         raise Damaged(f"{Path(error.filename or 'a file').name} is missing") from None
-    except (OSError, ValueError, RecursionError, SafetensorError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:  # a file that vanishes is a RuntimeError
+        if is_out_of_memory(error):
+            raise
         raise Damaged(f"unreadable: {error}") from None
     return Checkpoint(path, tensors, state)
 
