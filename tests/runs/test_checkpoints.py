@@ -129,7 +129,7 @@ def test_what_a_training_replaces_while_it_is_read_is_read_anew(tmp_path: Path) 
 def test_weights_that_vanish_after_their_checksum_was_compared_are_read_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """safetensors has an error of its own for a file that is not there."""
+    """torch maps a file that safetensors has opened: if it is deleted in between, the error is no OSError."""
     store, load, gone = Checkpoints(tmp_path, keep=1), module.load_file, []
     store.save(1, tensors(1), {})
 
@@ -138,6 +138,7 @@ def test_weights_that_vanish_after_their_checksum_was_compared_are_read_anew(
             gone.append(path)
             store.save(2, tensors(2), {})  # keeps one: the first is deleted
             assert not path.exists()
+            raise RuntimeError(f"unable to open file <{path}> in read-only mode: No such file or directory (2)")
         return load(path)
 
     monkeypatch.setattr(module, "load_file", vanishing)
