@@ -268,9 +268,10 @@ data = JointExamples(LabelledExamples(texts, [1, 0, 1, 0], tokenizer, 16),
                      MaskedExamples(texts, Masking(tokenizer), 16), seed=0)
 objective = Joint(Classification(), MaskedWords("masked_labels"), 0.5)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
-for batch in Batches(data, BatchPlan(data.lengths, size=2)).once():
+def learn(batch):
     objective(model, batch).backward()
     optimizer.step()
+Batches(data, BatchPlan(data.lengths, size=2)).each(learn)
 model.save_pretrained(sys.argv[1])
 again = BertForCLSMLM.from_pretrained(sys.argv[1])
 ids = torch.tensor([WordPiece.from_pretrained(sys.argv[1]).encode("good film").input_ids])

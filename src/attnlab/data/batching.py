@@ -217,13 +217,8 @@ class Batches:
             rows, batch_size=None, num_workers=self.workers, worker_init_fn=_worker, generator=torch.Generator()
         )
 
-    def once(self) -> Iterator[Batch]:
-        """Every example once."""
-        for indices in self.plan.epoch(0, shuffle=False):
-            yield self.collate(indices, 0)
-
     def each(self, work: Callable[[Batch], T]) -> list[T]:
-        """What `work` returns for every batch of `once`; in an evaluation the processes share them."""
+        """What `work` returns for every batch, with every example once; in an evaluation the processes share them."""
         return shared(self.plan.epoch(0, shuffle=False), lambda indices: work(self.collate(indices, 0)))
 
     def longest(self, count: int) -> Batch:
